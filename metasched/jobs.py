@@ -20,6 +20,8 @@ _MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]{1,500})")
 _APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 #: Words that are no parameters.
 _RESERVED = {"app", "n", "p", "placement", "checkpoint", "done"}
+#: Two accounts of the same moment differ by less than this (s): Slurm's times are whole seconds, the epilog's are not.
+SAME_MOMENT = 2.0
 #: A checkpoint takes less than this (s).
 LONGEST_CHECKPOINT = 86_400.0
 #: Processors that a comment may name at most, as many as the API takes.
@@ -27,13 +29,22 @@ MOST_PROCESSORS = 10_000_000
 
 #: What a job is besides an ordinary batch job: one of an array, one that was not eligible at once (held, or after
 #: others), one with resources besides processors (GPUs), a part of a heterogeneous job, one with several processors a
-#: process, one of more processes than processors, one without a script (srun, salloc); "unknown" where its scheduler
-#: does not tell any more.
+#: process, one of more processes than processors, one without a script (srun, salloc), one that was suspended, or
+#: whose nodes changed, while it ran; "unknown" where its scheduler does not tell any more.
 Kind = Literal[
-    "", "array", "postponed", "special", "heterogeneous", "threaded", "overcommitted", "interactive", "unknown"
+    "",
+    "array",
+    "postponed",
+    "special",
+    "heterogeneous",
+    "threaded",
+    "overcommitted",
+    "interactive",
+    "interrupted",
+    "unknown",
 ]
 #: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
-LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "overcommitted", "interactive"})
+LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "overcommitted", "interactive", "interrupted"})
 
 #: What a job had besides processors, as parameters of its run: ``gpu``, the type of its GPUs, ``gpus``, how many, and
 #: ``gres``, other generic resources; empty where it had none.

@@ -277,10 +277,11 @@ def epilog(here: Path, ended: Ended) -> None:
     if sys.argv[1:] == ["--check"]:
         check(found)
         return
-    if os.path.exists(found["off"]):
-        return
-    state = Path(found["state"])
-    tell(found, keep(found, None if sys.argv[1:] == ["--tell"] else ended(state, found, now)))
+    off, state = os.path.exists(found["off"]), Path(found["state"])
+    # Also where the hooks are off: what was noted when the job started must not be left to a later one of its number.
+    job = None if sys.argv[1:] == ["--tell"] else ended(state, found, now)
+    if not off:
+        tell(found, keep(found, job))
 
 
 def run(main: Callable[[], None]) -> None:

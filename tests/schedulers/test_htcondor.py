@@ -11,7 +11,7 @@ from metasched.schedulers.htcondor.source import HTCondorSource
 from metasched.schedulers.htcondor.submission import asked_for
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers.htcondor_answers import PRINTED, STARTED, SUBMITTED, job, slot
+from tests.schedulers.htcondor_answers import PRINTED, RAN, STARTED, SUBMITTED, job, slot
 
 
 @pytest.fixture
@@ -53,6 +53,12 @@ def test_fates_and_finished_jobs_come_from_the_history(pool: Path) -> None:
     three, four = SOURCE.finished(0.0)
     assert (three.nodes, three.end - three.start, three.comment) == (("n1",), 50.0, "metasched:app=cg,n=1400")
     assert (four.exit_status, four.kind, three.exit_status, three.kind) == (137, "array", 0, "")
+
+
+def test_a_job_that_was_suspended_is_interrupted(pool: Path) -> None:
+    suspended = [job(3, 4, **RAN, ExitCode=0, CumulativeSuspensionTime=at) for at in (0, 30)]
+    (pool / "condor_history.sound").write_text(json.dumps(suspended))
+    assert [each.kind for each in SOURCE.finished(0.0)] == ["", "interrupted"]
 
 
 def test_without_jobs_and_machines_the_lists_are_empty_though_nothing_is_printed(pool: Path) -> None:

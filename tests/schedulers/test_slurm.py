@@ -73,8 +73,8 @@ JOB = {"JobID": "3", "State": "COMPLETED", "Partition": "racka", "NodeList": "a1
        "EndTime": "200", "exit_code": "0", "UserID": "1000", "Name": "job.sh", "Command": "/home/job.sh 400",
        "Comment": "metasched:app=cg,n=5"}  # fmt: skip
 ACCOUNTED = {"JobIDRaw": "7", "State": "COMPLETED", "Partition": "racka", "NodeList": "a[1-2]", "AllocCPUS": "4",
-             "Submit": "990", "Start": "1000", "End": "1010", "ExitCode": "0:0", "UID": "1000", "JobName": "x",
-             "Comment": ""}  # fmt: skip
+             "Submit": "990", "Start": "1000", "End": "1010", "Suspended": "00:00:00", "ExitCode": "0:0", "UID": "1000",
+             "JobName": "x", "Comment": ""}  # fmt: skip
 
 
 def test_partitions_have_their_nodes_and_time_limits(commands: Path) -> None:
@@ -107,6 +107,24 @@ def test_finished_jobs_come_from_the_accounting_too(commands: Path) -> None:
     ]  # fmt: skip
     assert jobs[2].nodes == ("a1", "a2")
     assert (jobs[2].comment, jobs[2].user, jobs[2].submitted) == ("metasched:app=cg,n=5 | more", "1000", 990.0)
+
+
+def test_the_accounting_tells_of_jobs_that_were_suspended_or_resized(commands: Path) -> None:
+    table(
+        commands / "sacct",
+        [
+            ACCOUNTED | {"JobIDRaw": "7", "Suspended": "00:00:08"},
+            ACCOUNTED | {"JobIDRaw": "8", "State": "RESIZING", "AllocCPUS": "8", "End": "1005"},
+            ACCOUNTED | {"JobIDRaw": "8", "Submit": "1005"},
+            ACCOUNTED | {"JobIDRaw": "9"},
+        ],
+    )
+    table(commands / "squeue", [])
+    source, kinds = SlurmSource("c"), {"7": "interrupted", "8": "interrupted", "9": "unknown"}
+    assert {job.job: job.kind for job in source.finished(0.0)} == kinds
+    fates = source.fates([*kinds])
+    assert {number: fate.kind for number, fate in fates.items()} == kinds
+    assert {fate.completed for fate in fates.values()} == {True}
 
 
 @pytest.mark.parametrize(
@@ -175,6 +193,10 @@ def test_bytes_that_are_no_text_are_replaced(commands: Path) -> None:
         ({"tres-per-socket": "gres:gpu:1"}, "special"),
         ({"tres-per-node": "gres:fpga:1"}, "special"),
         ({"EligibleTime": "95"}, "postponed"),
+        ({"TimeUsed": "1:40"}, ""),
+        ({"TimeUsed": "1:30"}, "interrupted"),
+        ({"TimeUsed": "1:30", "ArrayTaskID": "0"}, "interrupted"),
+        ({"ResizeTime": "150"}, "interrupted"),
     ],
 )
 def test_the_controller_tells_how_a_job_ended_and_of_which_kind_it_is(

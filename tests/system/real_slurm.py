@@ -247,6 +247,14 @@ class Slurm:
         """Start the first controller again, which takes control back."""
         self._call("slurmctld", "-f", str(self.folder / "slurm.conf"))
 
+    def lose_state(self) -> None:
+        """Kill the controller and start it anew without its state: jobs are numbered from 1 on again."""
+        self.kill()
+        shutil.rmtree(self.folder / "state")
+        (self.folder / "state").mkdir()
+        self._call("slurmctld", "-f", str(self.folder / "slurm.conf"), "-c")
+        self.wait(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").count("\n") == len(NODES))
+
     def chain(self, own: str) -> None:
         """Give the site a hook of its own that loads metasched's, which lies in a folder of its own then."""
         folder = self.folder / "metasched"

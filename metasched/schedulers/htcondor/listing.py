@@ -30,7 +30,8 @@ STATUS = ("condor_status", "-json", "-attributes", ",".join(_SLOTS))
 JOBS = ("condor_q", "-json", "-allusers", "-attributes", ",".join((*_JOB, "RemoteHost")))
 ENDED = (
     "condor_history", "-json", "-limit", str(MOST_ENDED), "-attributes",
-    ",".join((*_JOB, "LastRemoteHost", "CompletionDate", "ExitBySignal", "ExitSignal", "ExitCode")),
+    ",".join((*_JOB, "LastRemoteHost", "CompletionDate", "CumulativeSuspensionTime", "ExitBySignal", "ExitSignal",
+              "ExitCode")),
 )  # fmt: skip
 #: States of a slot in which a job holds its processors, and those in which HTCondor may start none.
 _HELD, _SHUT = frozenset({"Claimed", "Preempting", "Matched"}), frozenset({"Owner", "Drained", "Backfill", "Delete"})
@@ -107,6 +108,8 @@ def ended(jobs: Any) -> tuple[AccountedJob, ...]:
         signalled = bool(job.get("ExitBySignal"))
         status = 128 + int(job.get("ExitSignal", 0)) if signalled else int(job.get("ExitCode", 1))
         kind: Kind = "array" if count(job["ProcId"]) else ""
+        if seconds(job.get("CumulativeSuspensionTime")):
+            kind = "interrupted"
         found.append(
             AccountedJob(
                 _number(job), _partition(job) or POOL, (_host(job["LastRemoteHost"]),), str(job["Owner"]), _name(job),

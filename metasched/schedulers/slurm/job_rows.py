@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from metasched.jobs import Devices, EndedJob, Fate, Kind, digest, read_mark
@@ -20,10 +20,12 @@ AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIA
 #: What the controller reports of a job's generic resources; what it, and the accounting, report of a job.
 TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "OverSubscribe", "NumTasks")
 CONTROLLED = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-task", "HetJobID", "ArrayTaskID",
-              "BatchFlag", *TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name",
-              "Command", "Comment")  # fmt: skip
+              "BatchFlag", *TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "TimeUsed", "ResizeTime",
+              "exit_code", "UserID", "Name", "Command", "Comment")  # fmt: skip
 ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
-             "End", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
+             "End", "Suspended", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
+#: The state of what a job did before its nodes changed; the accounting has it as a job of the same number.
+RESIZED = "RESIZING"
 #: Columns of running jobs.
 STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime", "TimeLimit",
            *TRES, "Comment")  # fmt: skip
@@ -50,6 +52,19 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
     )
 
 
+def accounted_jobs(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """The rows of the accounting with one for each job, which says by ``Resized`` whether its nodes changed.
+
+    Examples
+    --------
+    >>> accounted_jobs([{"JobIDRaw": "7", "State": "RESIZING"}, {"JobIDRaw": "7", "State": "COMPLETED"}])
+    [{'JobIDRaw': '7', 'State': 'COMPLETED', 'Resized': 'yes'}]
+    """
+    rows = list(rows)
+    resized = {row["JobIDRaw"] for row in rows if row["State"] == RESIZED}
+    return [{**row, "Resized": "yes" if row["JobIDRaw"] in resized else ""} for row in rows if row["State"] != RESIZED]
+
+
 def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
     """How a job ended, by the accounting.
 
@@ -60,7 +75,7 @@ def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
     """
     state = row["State"].partition(" ")[0]
     submitted, started, ended = (seconds_in(row[name]) for name in ("Submit", "Start", "End"))
-    return Fate(_completed(state), submitted, started, kind="unknown", devices=found, ended=ended)
+    return Fate(_completed(state), submitted, started, kind=_accounted_kind(row), devices=found, ended=ended)
 
 
 def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:
@@ -97,7 +112,7 @@ def accounted_job(row: Mapping[str, str], scheduler: str, found: Devices | None)
     # The accounting does not have the processors of each process.
     return None if job is None else replace(
         job, exit_status=_status(row["ExitCode"]) or job.exit_status, user=row["UID"], name=name_in(row["JobName"]),
-        kind="unknown", devices=found,
+        kind=_accounted_kind(row), devices=found,
     )  # fmt: skip
 
 
@@ -134,7 +149,23 @@ def _threads(row: Mapping[str, str]) -> int | None:
     return int(shown) if shown.isdecimal() and int(shown) > 1 else None
 
 
+def _accounted_kind(row: Mapping[str, str]) -> Kind:
+    """What of a job's kind the accounting knows."""
+    return "interrupted" if row["Resized"] or span(row["Suspended"]) else "unknown"
+
+
+def _interrupted(row: Mapping[str, str]) -> bool:
+    """Whether a job that has ended was suspended, or its nodes changed, by the controller."""
+    if row["State"] not in ENDED:
+        return False
+    started, ended, ran = seconds_in(row["StartTime"]), seconds_in(row["EndTime"]), span(row["TimeUsed"])
+    suspended = started is not None and ended is not None and ran is not None and started + ran < ended
+    return suspended or row["ResizeTime"] not in NONE
+
+
 def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
+    if _interrupted(row):
+        return "interrupted"
     if row["HetJobID"] not in NONE:
         return "heterogeneous"
     if row["BatchFlag"] == "0":

@@ -34,9 +34,11 @@ from metasched.schedulers.slurm.job_rows import (
     AGAIN,
     CONTROLLED,
     ENDED,
+    RESIZED,
     STARTED,
     accounted_fate,
     accounted_job,
+    accounted_jobs,
     ended_job,
     fate,
     started_job,
@@ -278,7 +280,7 @@ class SlurmSource(CommandCluster):
         remembered = self._commands.table(CONTROLLED, "squeue", "--states=all")
         found = {row["JobID"]: ended_job(row, self.name, self._devices.of(row)) for row in remembered}
         try:
-            accounted = self._accounting(*until_now(since), f"--state={','.join(ENDED)}")
+            accounted = self._accounting(*until_now(since), f"--state={','.join((*ENDED, RESIZED))}")
         except RuntimeError as error:
             _log.info("%s reports no older jobs: %s", self.name, error)
         else:
@@ -292,7 +294,7 @@ class SlurmSource(CommandCluster):
         ]
 
     def _accounting(self, *words: str) -> list[dict[str, str]]:
-        return self._commands.table(ACCOUNTED, "sacct", "--allusers", "--allocations", *words)
+        return accounted_jobs(self._commands.table(ACCOUNTED, "sacct", "--allusers", "--allocations", *words))
 
 
 def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from metasched.jobs import EndedJob, Fate
+from metasched.jobs import SAME_MOMENT, EndedJob, Fate
 from metasched.schedulers.contract import Source
 from metasched.service.learning.run_outcome import Concluded
 from metasched.store.database.run_records import RecordedRun
@@ -24,8 +24,6 @@ _log = logging.getLogger(__name__)
 ENDED_BY_SCHEDULER = 143
 #: So long after its end a job that is still not settled stays unconfirmed (s).
 GIVE_UP = 86_400.0
-#: Two accounts of the same moment differ by less than this (s): Slurm's times are whole seconds, the epilog's are not.
-SAME_MOMENT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,20 @@ class Pending:
         later_start = self.started is not None and fate.started > self.started + SAME_MOMENT
         later_end = fate.ended is not None and fate.ended > self.ended + SAME_MOMENT
         return fate.started > self.ended + SAME_MOMENT or (later_start and later_end)
+
+    def began_otherwise(self, fate: Fate) -> bool:
+        """Whether it stays open when this run began.
+
+        Its scheduler tells a later start, and that is about the run's end, or the loads of its nodes are those of a
+        longer run, since the daemon was started again.
+        """
+        if self.started is None or fate.started is None or fate.started <= self.started + SAME_MOMENT:
+            return False
+        return self.job is None or fate.started > self.ended - SAME_MOMENT
+
+    def is_later_than(self, fate: Fate) -> bool:
+        """Whether its scheduler still speaks of an earlier run, or of an earlier job with its number."""
+        return self.started is not None and fate.ended is not None and fate.ended < self.started - SAME_MOMENT
 
 
 class Waiting:
@@ -114,8 +126,10 @@ class Waiting:
         for each in own:
             late = now > each.ended + GIVE_UP
             fate = fates.get(each.number)
+            if fate is not None and each.is_later_than(fate):
+                fate = Fate(completed=None)
             if fate is not None and each.is_earlier_than(fate):
-                fate = replace(fate, completed=False)
+                fate = replace(fate, completed=False, started=None, ended=None)
             if fate is not None and fate.completed is None:
                 if not late:
                     continue

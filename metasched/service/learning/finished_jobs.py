@@ -14,11 +14,11 @@ from typing import Any
 from metasched.advised_placements import AdvisedPlacement
 from metasched.blocks.power import idle_power
 from metasched.energy_share import Occupant, as_node, shares
-from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
+from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.records import Run
 from metasched.schedulers.contract import KnowsProcessorTime, Source
 from metasched.service.clock import Clock
-from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
+from metasched.service.learning.confirmation import Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
 from metasched.service.metrics import Metrics
@@ -217,9 +217,9 @@ class EndedJobs:
             self._metrics.unheard(source.name, error)
             return
         before = self._lately.get(source.name, frozenset())
-        self._keep(*(job for job in jobs if job.job not in before))
+        self._keep(*(job for job in jobs if job.uid not in before))
         for job in jobs:
-            if job.job in before:
+            if job.uid in before:
                 continue
             try:
                 self.take(job, sure=True)
@@ -227,7 +227,7 @@ class EndedJobs:
                 raise
             except Exception as error:
                 _log.warning("job %s of %s was skipped: %s", job.job, source.name, error)
-        self._lately[source.name] = frozenset(job.job for job in jobs)
+        self._lately[source.name] = frozenset(job.uid for job in jobs)
 
     def _reported(
         self, sources: Sequence[Source], since: float
@@ -248,13 +248,14 @@ class EndedJobs:
             concluded = self._concluded(self.metered(_as_reported(pending.job, fate)))
         if concluded is None:
             return
+        concluded = replace(concluded, record=replace(concluded.record, uid=pending.uid))
         if fate is None:
             _log.warning(
                 "job %s of %s is not learned: its scheduler does not report how it ended",
                 pending.number, pending.scheduler,
             )  # fmt: skip
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
-        elif fate.kind in LEFT_ALONE:
+        elif fate.kind in LEFT_ALONE or pending.began_otherwise(fate):
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
         elif not fate.completed and concluded.record.exit_status == 0:
             concluded = ended_by_scheduler(concluded)
@@ -425,6 +426,8 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
     """A job with what its scheduler knows better than its epilog."""
     if fate is None:
         return job
+    if fate.started is not None and job.start + SAME_MOMENT < fate.started < job.end:
+        job = replace(job, start=fate.started)  # the hook noted the moment before its nodes were booted
     if job.energy is None and fate.energy is not None:
         job = replace(job, energy=fate.energy, energy_covers=fate.energy_covers)
     return replace(

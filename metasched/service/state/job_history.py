@@ -22,6 +22,7 @@ from metasched.history.playback import NEWEST, informative_jobs, play
 from metasched.history.queue import UNLIMITED, Left, QueuedJob, by_limit
 from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.submission import Submission, submission, submissions
+from metasched.jobs import SAME_MOMENT
 from metasched.records import InputError
 from metasched.store.database.store import Store
 from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
@@ -152,13 +153,13 @@ class JobHistory:
 
         return expected
 
-    def ended(self, cluster: str, number: str, end: float, state: str) -> bool:
-        """Learn from a job that has ended, and store it; return whether its queue had reported it.
+    def ended(self, cluster: str, number: str, start: float, end: float, state: str) -> bool:
+        """Learn from a job that has ended, and store it; return whether its queue had reported this run of it.
 
         Parameters
         ----------
         cluster, number : of the job.
-        end : when (s).
+        start, end : when it started and ended (s).
         state : how, as accounting calls it; empty where that is not known.
         """
         with self._lock:
@@ -168,6 +169,8 @@ class JobHistory:
                 return False
             asked, job = known.known[key]
         assert job.started is not None  # noqa: S101
+        if abs(job.started - start) >= SAME_MOMENT:
+            return False
         self.take(cluster, _log_of(asked, job, end, state))
         return True
 

@@ -15,7 +15,7 @@ import pytest
 from quiet_scheduler import QuietScheduler
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
+from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
 from metasched.records import InputError, Load
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.learning.run_outcome import observed
@@ -138,6 +138,15 @@ def test_jobs_that_no_epilog_reports_are_looked_for_and_each_is_learned_once(tmp
         assert [each.run.extra["job"] for each in here.learned] == ["7", "9"]
 
 
+def test_a_job_that_is_looked_for_and_runs_again_is_learned_again(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", ended=[job(7)])
+    with site(tmp_path, scheduler) as here:
+        here.jobs.look(scheduler, NOW)
+        scheduler.ended = [job(7, start=NOW + 20.0, end=NOW + 31.0)]
+        here.jobs.look(scheduler, NOW)
+        assert [each.run.execution_time for each in here.learned] == [9.0, 11.0]
+
+
 def refuse(here: Site, job: str, patched: pytest.MonkeyPatch) -> None:
     """Let the database take no job of this number."""
 
@@ -228,14 +237,37 @@ def test_a_failed_killed_or_requeued_job_never_teaches(tmp_path: Path, fate: Fat
         assert kept.exit_status == (exit_status or 143)
 
 
-@pytest.mark.parametrize("times", [{"started": NOW + 5.0, "ended": NOW + 9.0}, {"started": NOW, "ended": NOW + 20.0}])
-def test_a_run_whose_nodes_boot_first_or_are_cleaned_up_for_long_is_learned(
-    tmp_path: Path, times: dict[str, float]
+@pytest.mark.parametrize(
+    ("times", "learned"),
+    [
+        ({"started": NOW, "ended": NOW + 20.0}, [9.0]),
+        ({"started": NOW + 1.5, "ended": NOW + 9.0}, [9.0]),
+        ({"started": NOW + 5.0, "ended": NOW + 9.0}, [4.0]),
+        # As short as this, it may be the next run that is told of.
+        ({"started": NOW + 8.0, "ended": NOW + 9.0}, []),
+        ({"started": NOW + 10.0, "ended": NOW + 10.5}, []),
+    ],
+)
+def test_a_run_whose_nodes_boot_first_or_are_cleaned_up_for_long_is_learned_without_that(
+    tmp_path: Path, times: dict[str, float], learned: list[float]
 ) -> None:
     with site(tmp_path, Scheduler("c", {"7": replace(WELL, **times)})) as here:
         here.jobs.take(job())
         here.confirm()
-        assert [each.run.execution_time for each in here.learned] == [9.0]
+        assert [each.run.execution_time for each in here.learned] == learned
+        (kept,) = here.runs().values()
+        assert kept.uid == job().uid
+        assert kept.learnable == bool(learned)
+
+
+def test_a_run_that_began_later_than_was_stored_before_a_restart_is_not_learned(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": replace(WELL, started=NOW + 5.0, ended=NOW + 9.0)})
+    with site(tmp_path, scheduler) as before:
+        before.jobs.take(job())
+    with site(tmp_path, scheduler) as here:
+        here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        assert here.learned == []
 
 
 def test_a_job_that_is_put_back_teaches_by_its_second_run_only(tmp_path: Path) -> None:
@@ -248,6 +280,18 @@ def test_a_job_that_is_put_back_teaches_by_its_second_run_only(tmp_path: Path) -
         assert [each.run.execution_time for each in here.learned] == [11.0]
 
 
+def test_what_is_said_of_an_earlier_job_of_the_same_number_confirms_nothing(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": replace(WELL, started=NOW - 900.0, ended=NOW - 890.0)})
+    with site(tmp_path, scheduler) as here:
+        here.jobs.take(job())
+        here.confirm()
+        assert here.learned == []
+        scheduler.known["7"] = Fate(completed=False, started=NOW, ended=NOW + 9.0)
+        here.confirm()
+        assert here.learned == []
+        assert [each.exit_status for each in here.runs().values()] == [143]
+
+
 @pytest.mark.parametrize("start", [0.0, -5.0, float("nan")])
 def test_a_job_that_never_started_is_refused(tmp_path: Path, start: float) -> None:
     with site(tmp_path) as here:
@@ -256,7 +300,7 @@ def test_a_job_that_never_started_is_refused(tmp_path: Path, start: float) -> No
         assert here.runs() == {}
 
 
-@pytest.mark.parametrize("kind", ["heterogeneous", "overcommitted", "interactive"])
+@pytest.mark.parametrize("kind", sorted(LEFT_ALONE))
 @pytest.mark.parametrize("told_by", ["epilog", "scheduler"])
 @pytest.mark.parametrize("marked", [True, False])
 def test_jobs_whose_processes_are_not_what_the_model_means_are_left_alone(

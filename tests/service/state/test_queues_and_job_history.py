@@ -74,7 +74,7 @@ def test_the_script_that_the_queue_names_is_learned_and_stored(history: JobHisto
         begin = 1e6 + 6000.0 * number
         seen = replace(job(number, started=begin, ran=0.0), submitted=begin, name="run", executable=script)
         history.note("c", [seen], begin)
-        assert history.ended("c", f"{number}", begin + runs, "COMPLETED")
+        assert history.ended("c", f"{number}", begin, begin + runs, "COMPLETED")
     again = JobHistory(history._store)
     again.restore(rest=0.0)
     for each in (history, again):
@@ -157,10 +157,18 @@ def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobH
     assert history.predict("bob", 4, 7200.0, 1.1e6, name="solve", partition="p")["run_time"] < 200
 
 
+def test_a_job_whose_number_came_again_does_not_end_the_one_that_the_queue_reported(history: JobHistory) -> None:
+    history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
+    again = EndedJob("c", "300", "", "p", ("n1",), 4, 1e6 + 900.0, 1e6 + 905.0, 0)
+    Accounting(history, Clock()).ended(again)
+    assert history._store.past_jobs.count() == 20
+    assert history.ended("c", "300", 1e6 + 0.4, 1e6 + 60.0, "")
+
+
 def test_a_job_that_is_put_back_into_the_queue_or_vanishes_teaches_nothing(history: JobHistory) -> None:
     history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
     history.note("c", [job(300, user="eve")], 1e6 + 50.0)
-    assert not history.ended("c", "300", 1e6 + 60.0, "")
+    assert not history.ended("c", "300", 1e6, 1e6 + 60.0, "")
     history.note("c", [], 1e6 + 60.0)
     history.note("c", [], 1e6 + DAY)
     assert history._clusters["c"].known == {}
