@@ -52,7 +52,7 @@ def nearby(root: Path, module: Path) -> list[list[str]]:
 def _using(root: Path, modules: Iterable[Path], tests: Iterable[str]) -> set[str]:
     """Those of the tests that import one of the modules, or call one of their verbs, which are loaded by name."""
     names = {dotted(root, each) for each in modules}
-    verbs = [f'"{verb}"' for verb, place in VERBS.items() if f"metasched.cli.{place.partition('.')[0]}" in names]
+    verbs = [f'"{verb}"' for verb, place in VERBS.items() if f"metasched.cli.{place.rpartition('.')[0]}" in names]
     return {
         name
         for name in tests

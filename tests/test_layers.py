@@ -42,6 +42,7 @@ ORDER = {
             "estimator",
             "schedulers",
             "client",
+            "described_placements",
             "sites",
             "service",
             "doctor",
@@ -83,6 +84,11 @@ ORDER = {
     ],
     "metasched.placement": ["clusters", "loads", "search", "ranking", "moving", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
+    "metasched.cli": [
+        *("output", "options", "configured", "figures"),
+        *("models", "placements", "signatures", "simulations", "history", "daemon"),
+        *("runs", "hardware", "network", "solve", "app", "manual"),
+    ],
     "metasched.service": [
         *(
             "configuration",

@@ -1,4 +1,4 @@
-"""The command line: one module a verb or group of verbs, which holds no logic of its own."""
+"""The command line: one module for each verb or group of verbs, which parses what is given and prints what is found."""
 
 from __future__ import annotations
 

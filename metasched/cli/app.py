@@ -25,40 +25,40 @@ GROUPS = {
     "For users": {
         "run": "runs.run",
         "runs": "runs.runs",
-        "fit": "models.fit",
-        "predict": "models.predict",
-        "plan": "planning.plan_verb",
-        "rank": "rank.rank_verb",
-        "explain": "explain.explain",
-        "whatif": "whatif.whatif",
-        "submit": "submitting.submit",
-        "walltime": "walltime.walltime",
-        "wait": "wait.wait",
-        "advise-running": "advise_running.advise_running",
-        "status": "status.status",
-        "sites": "sites.sites",
+        "fit": "models.fit.fit",
+        "predict": "models.fit.predict",
+        "plan": "models.plan.plan_verb",
+        "rank": "placements.rank.rank_verb",
+        "explain": "placements.explain.explain",
+        "whatif": "placements.whatif.whatif",
+        "submit": "placements.submit.submit",
+        "walltime": "placements.walltime.walltime",
+        "wait": "placements.wait.wait",
+        "advise-running": "placements.advise_running.advise_running",
+        "status": "daemon.status.status",
+        "sites": "placements.sites.sites",
     },
     "For administrators": {
-        "setup": "setup.setup",
-        "doctor": "doctor.doctor",
-        "serve": "service.serve_verb",
-        "agent": "agent.agent",
-        "mode": "status.mode",
-        "token": "service.token",
-        "db": "database.db",
+        "setup": "daemon.setup.setup",
+        "doctor": "daemon.doctor.doctor",
+        "serve": "daemon.serve.serve_verb",
+        "agent": "daemon.agent.agent",
+        "mode": "daemon.status.mode",
+        "token": "daemon.serve.token",
+        "db": "daemon.database.db",
     },
     "For research": {
-        "evaluate": "evaluating.evaluate_verb",
-        "plot": "plot.plot",
-        "port": "porting.port_verb",
+        "evaluate": "models.evaluate.evaluate_verb",
+        "plot": "models.plot.plot",
+        "port": "models.port.port_verb",
         "network": "network.network",
         "solve": "solve.solve_verb",
-        "surface": "surface.surface",
-        "scale": "scale.scale",
+        "surface": "models.surface.surface",
+        "scale": "models.scale.scale",
         "hardware": "hardware.hardware",
-        "history": "history.history",
-        "simulate": "simulate.simulate_verb",
-        "signature": "signature.signature",
+        "history": "history.history.history",
+        "simulate": "simulations.simulate.simulate_verb",
+        "signature": "signatures.signature.signature",
     },
 }
 #: What the help calls a value of each type; flags have none.
@@ -68,7 +68,7 @@ VERBS = {verb: place for verbs in GROUPS.values() for verb, place in verbs.items
 
 def load(verb: str) -> Any:
     """The command of a verb, with its module."""
-    module, name = VERBS[verb].split(".")
+    module, name = VERBS[verb].rsplit(".", 1)
     found = getattr(importlib.import_module(f"metasched.cli.{module}"), name)
     app = typer.Typer()
     app.callback()(lambda: None)
@@ -101,8 +101,10 @@ def _parts(kind: Any) -> set[Any]:
 
 def summary(verb: str) -> str:
     """What a verb does, in a line: read from the source of its module, which is not loaded for it."""
-    module, name = VERBS[verb].split(".")
-    for node in ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")).body:
+    module, name = VERBS[verb].rsplit(".", 1)
+    for node in ast.parse(
+        Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    ).body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return (ast.get_docstring(node) or "").partition("\n\n")[0]
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name and isinstance(node.value, ast.Call):

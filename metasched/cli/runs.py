@@ -15,7 +15,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import options, output
-from metasched.cli.service import ask_daemon, configuration, listening
+from metasched.cli.configured import ask_daemon, configuration, listening
 from metasched.plain_numbers import number_of, plain
 from metasched.records import InputError
 from metasched.schedulers import local
@@ -153,7 +153,7 @@ def _asked(
     """The user's runs as the daemon lists them: its database, warnings, their total number, and the runs."""
     given = {"application": application, "platform": platform, "last": min(last, MOST)}
     query = urlencode({name: value for name, value in given.items() if value is not None})
-    answer = ask_daemon(configuration(config), "GET", f"/v1/runs?{query}", url=url)
+    answer = ask_daemon(config, url, "GET", f"/v1/runs?{query}")
     records = tuple(RecordedRun.of_dict(each) for each in answer["runs"])
     return answer["database"], (), answer["stored"], records
 
@@ -194,7 +194,7 @@ def forget(
             "ids": ids or None, "user": user, "since": selected.since, "until": selected.until,
             "application": application, "platform": cluster,
         }  # fmt: skip
-        answer = ask_daemon(configuration(config), "POST", "/v1/runs/forget", asked, url=url)
+        answer = ask_daemon(config, url, "POST", "/v1/runs/forget", asked)
     else:
         with Store.open(database, new=False) as store:
             answer = forgotten_document(store.runs.forget(selected))

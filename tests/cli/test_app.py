@@ -26,18 +26,18 @@ def test_every_verb_loads_and_its_line_is_the_first_of_its_own_help(verb: str) -
 
 
 def test_every_command_of_the_package_is_a_verb() -> None:
-    groups = {f"{path.stem}.{name}" for path in CLI.glob("*.py")
+    groups = {f"{'.'.join(path.relative_to(CLI).with_suffix('').parts)}.{name}" for path in CLI.rglob("*.py")
               for name in re.findall(r"^(\w+) = typer\.Typer\(", path.read_text(), re.MULTILINE)}  # fmt: skip
     assert groups == {
-        "database.db",
+        "daemon.database.db",
         "hardware.hardware",
-        "history.history",
-        "plot.plot",
+        "history.history.history",
+        "models.plot.plot",
         "runs.runs",
-        "service.token",
-        "setup.setup",
-        "signature.signature",
-        "sites.sites",
+        "daemon.serve.token",
+        "daemon.setup.setup",
+        "signatures.signature.signature",
+        "placements.sites.sites",
     }
     assert groups < set(VERBS.values())
 

@@ -21,7 +21,9 @@ from typing import Any
 
 import pytest
 
-from metasched.cli import main, submitting
+from metasched.cli import main
+from metasched.cli.placements import submit as submit_verb
+from metasched.client import submission
 from metasched.schedulers import commands
 from metasched.schedulers.contract import Source
 from metasched.service.configuration import Configuration
@@ -127,11 +129,11 @@ EACH = pytest.mark.parametrize("scheduler", SCHEDULERS.values(), ids=SCHEDULERS)
 def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Scheduler, str, str], list[Any]]:
     """Submits a job with commands and a daemon as they are told to be; the exit status, then what was handed over."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(submitting, "DEADLINE", 5.0)
+    monkeypatch.setattr(submission, "DEADLINE", 5.0)
     monkeypatch.setattr(commands, "MOST_OUTPUT", 1 << 20)
 
     def submit(scheduler: Scheduler, listen: str, faulty: str, patience: float = 0.3) -> list[Any]:
-        monkeypatch.setattr(submitting, "TIMEOUT", patience)
+        monkeypatch.setattr(submit_verb, "TIMEOUT", patience)
         install(tmp_path, scheduler, faulty)
         (tmp_path / "metasched.toml").write_text(f"{scheduler.table.format(folder=tmp_path)}[listen]\n{listen}\n")
         with pytest.raises(SystemExit) as left:

@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
-from metasched.cli.advise_running import advice_lines
+from metasched.cli.placements.advise_running import advice_lines
 from metasched.jobs import read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from waiting import until
 
-from metasched.cli import status
+from metasched.cli.daemon import status
 from metasched.jobs import EndedJob, Mark
 from metasched.service.app import make_app
 from metasched.service.authentication import NOBODY

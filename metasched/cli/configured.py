@@ -1,0 +1,52 @@
+"""What the configuration names: the daemon that verbs ask, and its database."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from metasched.cli import output
+from metasched.cli.options import CONFIGURATION, configuration_path
+
+if TYPE_CHECKING:
+    from metasched.service.configuration import Configuration
+    from metasched.store.database.store import Store
+
+
+def configuration(path: Path | None) -> Configuration:
+    """The configuration: from a file that is named, else from the usual place, else the defaults."""
+    from metasched.service.configuration import Configuration, read_configuration
+
+    named = configuration_path(path)
+    if named == Path(CONFIGURATION) and path is None and not named.exists():
+        return Configuration()
+    return read_configuration(named)
+
+
+def opened(config: Path | None, database: str | None, *, new: bool = False) -> Store:
+    """The database that an option names, else the configured one; a missing one is made only if it may be ``new``."""
+    from metasched.store.database.store import Store
+
+    return Store.open(database or configuration(config).database, new=new)
+
+
+def listening(settings: Configuration) -> bool:
+    """Whether a daemon on this host may be asked by its Unix socket."""
+    return settings.listen.socket is not None and os.access(settings.listen.socket, os.W_OK)
+
+
+def ask_daemon(config: Path | None, url: str | None, method: str, path: str, document: Any = None) -> Any:
+    """Ask the daemon: at the URL given, else at its Unix socket, else at its address.
+
+    The token is taken from $METASCHED_TOKEN. A failure is printed, and leaves the command with status 1.
+    """
+    from metasched.client.connection import ask_configured
+
+    try:
+        return ask_configured(configuration(config).listen, method, path, document, url=url)
+    except RuntimeError as error:
+        output.to_stderr(str(error))
+        raise typer.Exit(1) from None

@@ -1,0 +1,1 @@
+"""Verbs: the daemon and the agent, their installation, and the database."""

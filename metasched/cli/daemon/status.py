@@ -1,0 +1,163 @@
+"""``metasched status`` and ``metasched mode``: the state of the daemon, the quality of its advice, and its mode."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Annotated, Any, get_args
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from metasched.cli import output
+from metasched.cli.configured import ask_daemon
+from metasched.cli.options import ConfigOption, JsonOption, UrlOption, configuration_path
+from metasched.modes import Mode
+from metasched.plain_numbers import plain, span
+from metasched.records import InputError
+from metasched.service.quality.verdict import MEANINGS
+
+#: Sources of partitions by the words of users, where these differ from those in the answer.
+SOURCES = {"described": "the configuration"}
+
+
+def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """Show the state of the daemon, how good its advice was or would have been, and what to do next.
+
+    The Unix socket needs no token; by URL one is taken from $METASCHED_TOKEN.
+    """
+    answer = ask_daemon(config, url, "GET", "/v1/status")
+    if as_json:
+        output.print_json(answer)
+        return
+    _show(answer, os.fspath(configuration_path(config)))
+    if answer["by_application"]:
+        _show_parts(answer)
+
+
+def mode(
+    wanted: Annotated[str | None, typer.Argument(metavar="shadow|advise|act", help="The mode to set.")] = None,
+    config: ConfigOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show or set the mode of the running daemon; it applies from the next job and survives a restart.
+
+    Setting it needs an admin's token in $METASCHED_TOKEN. It applies until another mode is set, or the configuration's
+    mode is changed.
+    """
+    if wanted is not None and wanted not in get_args(Mode):
+        raise InputError(f"the mode is {wanted!r}, expected one of {', '.join(get_args(Mode))}")
+    if wanted is None:
+        answer = ask_daemon(config, url, "GET", "/v1/mode")
+    else:
+        answer = ask_daemon(config, url, "PUT", "/v1/mode", {"mode": wanted})
+    output.answer(as_json, answer, _mode(answer))
+
+
+def _mode(answer: dict[str, Any]) -> str:
+    text = f"{answer['mode']}: {MEANINGS[answer['mode']]}"
+    if answer["set_by"] is None:
+        return f"{text}; as configured"
+    at = datetime.fromtimestamp(answer["set_at"], UTC)
+    return f'{text}; set by {answer["set_by"]} {at:%Y-%m-%d %H:%M} UTC, the configuration says "{answer["configured"]}"'
+
+
+def _show(answer: dict[str, Any], file: str) -> None:
+    quality = answer["quality"]
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_row("mode", _mode(answer))
+    table.add_row("version", f"{answer['version']}, up for {span(answer['up'])}, database {answer['database']}")
+    for kind, fault in answer.get("faults", {}).items():
+        table.add_row(kind, Text(fault))
+    if not answer.get("leads", True):
+        table.add_row(
+            "follows", "another daemon leads: this one only answers reads, and takes over when the other ends"
+        )
+    ages = ", ".join(f"{SOURCES.get(name, name)} {age:.0f} s ago" for name, age in answer["sources"].items())
+    table.add_row("partitions", f"{answer['partitions']}; last updated: {ages or 'never'}")
+    for source in answer.get("load_sources", ()):
+        answered = "never answered" if source["age"] is None else f"answered {source['age']:.0f} s ago"
+        wrong = f"; {source['fault']}" if source["fault"] else ""
+        table.add_row(
+            "source", f"{source['name']}: {source['nodes']} nodes, {answered}, {source['failures']} failures{wrong}"
+        )
+    table.add_row("nodes", f"{answer['nodes_with_loads']} report loads")
+    table.add_row(
+        "models",
+        f"{answer['models']}; {answer['runs_to_learn']} runs still to learn, {answer['learning_failures']} failures",
+    )
+    for part in answer.get("learned", ()):
+        if part["unmeasured"]:
+            table.add_row(
+                "unmeasured",
+                Text(
+                    f"the loads of {part['unmeasured']} of {part['runs']} runs learned of {part['application']} on "
+                    f"{part['platform']}"
+                ),
+            )
+        for notice in part.get("notices", ()):
+            table.add_row("notice", Text(f"{part['application']} on {part['platform']}: {notice}"))
+    table.add_row("jobs", f"{quality['jobs']} with advice have finished; {quality['failed']} failed or were killed")
+    if quality["jobs"]:
+        error = "" if quality["ppe_mean"] is None else f", the advice off by {quality['ppe_mean']:.1f} % on average"
+        table.add_row(
+            "agreement",
+            f"{quality['followed']} ran on the nodes advised{error}; "
+            f"{quality['same_partition']} in the partition advised",
+        )
+    if quality["elsewhere"]:
+        saved = quality["time_taken"] - quality["time_as_advised"]
+        taken, sense = span(quality["time_taken"]), "saved" if saved >= 0 else "lost"
+        table.add_row(
+            "elsewhere",
+            f"{quality['elsewhere']} ran elsewhere, {quality['faster']} of them slower than predicted where advised: "
+            f"of {taken} {span(abs(saved))} would have been {sense}",
+        )
+    if quality["metered"]:
+        joules = quality["energy_taken"] - quality["energy_as_advised"]
+        sense = "saved" if joules >= 0 else "lost"
+        table.add_row(
+            "energy",
+            f"of {plain(quality['energy_taken'])} J that {quality['metered']} of these took, {plain(abs(joules))} J "
+            f"would have been {sense} where advised",
+        )
+    if quality["killed_by_limit"]:
+        table.add_row("limits", f"{quality['killed_by_limit']} would exceed the suggested time limit")
+    table.add_row("verdict", answer["verdict"]["why"])
+    table.add_row("next", answer["next_step"]["line"])
+    if answer["next_step"]["command"]:
+        wanted = answer["verdict"]["mode"]
+        table.add_row("", f"METASCHED_TOKEN=... {answer['next_step']['command']}   (an admin's token), or")
+        table.add_row("", f'mode = "{wanted}" in {file}, and systemctl restart metasched')
+    output.show(table)
+
+
+def _show_parts(answer: dict[str, Any]) -> None:
+    table = Table("application", "cluster", "judged", "error", "coverage", "where advised", "time saved", "good for",
+                  box=box.SIMPLE_HEAD)  # fmt: skip
+    for part in answer["by_application"]:
+        table.add_row(
+            Text(part["application"]),
+            Text(part["cluster"]),
+            f"{part['judged']}",
+            _figure(part["ppe_mean_there"], "{:.1f} %"),
+            _figure(part["held"], "{:.0%}"),
+            f"{part['followed']} of {part['jobs']}",
+            _saved(part),
+            part["verdict"]["mode"] or "too early",
+        )
+    output.show(table)
+    if answer["more_applications"]:
+        output.out.print(f"and {answer['more_applications']} more")
+
+
+def _saved(part: dict[str, Any]) -> str:
+    text = _figure(part["saved"], "{:.0%}")
+    return text if part["saved_low"] is None else f"{text} ({part['saved_low']:.0%} to {part['saved_high']:.0%})"
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "–" if value is None else form.format(value)

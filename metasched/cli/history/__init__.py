@@ -1,0 +1,1 @@
+"""Verbs: run times and waits from accounting."""

@@ -1,0 +1,1 @@
+"""Verbs: learning, evaluating and drawing models of applications."""

@@ -1,0 +1,250 @@
+"""``metasched fit`` and ``predict``: learn a model from runs, and predict with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import typer
+
+from metasched.cli import options, output
+from metasched.cli.models.analytic import Analytic, Factory
+from metasched.cli.models.sorted_lists import list_document, show_list
+from metasched.fitting import METHODS
+from metasched.plain_numbers import number_of, plain
+from metasched.predictors.adaptive import adaptive
+from metasched.predictors.contract import Predictor, distinguishes_settings, energy_predictor, on_platform
+from metasched.predictors.energy.by_hardware import energy_by_hardware
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.porting.platforms import PlatformsPredictor
+from metasched.predictors.tournament import Tournament
+from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.hardware import read_entry
+from metasched.store.files.models import read_model, write_model
+
+
+class Method(StrEnum):
+    """Ways to build the adaptive model."""
+
+    published = "published"
+    robust = "robust"
+    phased = "phased"
+    spmd = "spmd"
+    cloud = "cloud"
+    signature = "signature"
+    simulated = "simulated"
+    tournament = "tournament"
+
+
+class Models(StrEnum):
+    """Whether the published method keeps learning or is frozen after training."""
+
+    single = "single"
+    multiple = "multiple"
+
+
+MethodOption = Annotated[Method, typer.Option(help="Modelling method.")]
+
+
+@options.grouped
+def fit(
+    *,
+    runs: Annotated[
+        Path, typer.Argument(help="Measured runs (runs.csv), or the folder that contains them and phases.csv.")
+    ],
+    model: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
+    method: MethodOption = Method.robust,
+    application: options.ApplicationOption = None,
+    cluster: options.ClusterOption = None,
+    analytic: Analytic,
+    top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Learn a model from measured runs and print the top of its sorted list, or of that of each phase.
+
+    With --method robust the runs may be of several platforms: each has a model, and models with few runs also use runs
+    on other platforms.
+    """
+    several = method is Method.robust
+    chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs), several=several)
+    factories = analytic.factories()
+    platforms = tuple(dict.fromkeys(run.cluster for run in chosen))
+    predictor = (
+        PlatformsPredictor(chosen[0].application)
+        if len(platforms) > 1
+        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, chosen, factories)
+    )
+    with output.working(f"searching with {len(chosen)} runs"):
+        predictor.fit(chosen)
+    write_model(model, predictor)
+    learned = predictor.learned()
+    document: dict[str, Any] = {
+        "method": method.value,
+        "application": chosen[0].application,
+        "cluster": ", ".join(platforms),
+        "runs": len(chosen),
+        "notes": list(learned.notes),
+        "model": str(model),
+    }
+    whole = learned.parts[0]
+    if whole.name:
+        kind = "platform" if len(platforms) > 1 else "phase"
+        document[f"{kind}s"] = [
+            {kind: part.name, **part.facts, "sorted_list": list_document(part.models, top)}
+            for part in learned.parts
+            if part.models is not None
+        ]
+    else:
+        if whole.models is not None:
+            document["sorted_list"] = list_document(whole.models, top)
+        if whole.facts:
+            document["fitted"] = dict(whole.facts)
+    if as_json:
+        output.print_json(document)
+        return
+    title = f"{chosen[0].application} on {', '.join(platforms)}"
+    for key, value in document.get("fitted", {}).items():
+        output.say(f"{key}: {value if isinstance(value, str) else plain(value)}")
+    by = "predictions use the formula" if "formula" in document.get("fitted", {}) else method.value
+    for part in learned.parts:
+        if part.models is not None:
+            of_part = f"{chosen[0].application} on {part.name}" if len(platforms) > 1 else f"{title}, phase {part.name}"
+            show_list(of_part if part.name else title, part.models, top, by)
+    for note in learned.notes:
+        output.say(f"note: {note}")
+    output.say(f"{number_of(len(chosen), 'run')} learned, model written to {model}")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    problem_size: Annotated[float, typer.Option(help="Problem size N.")],
+    processors: Annotated[int, typer.Option(help="Number of processors P.")],
+    cpu: options.CpuOption = None,
+    bandwidth: options.BandwidthOption = None,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
+    frequency: options.FrequencyOption = None,
+    entry: Annotated[
+        str | None,
+        typer.Option(help="Hardware (a name, or a file) whose power formula is used if no run has a measured energy."),
+    ] = None,
+    platform: options.PlatformOption = None,
+    level: options.LevelOption = 0.9,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Predict the execution time of one run, with its interval, and its energy if runs with energy were learned.
+
+    The usual loads are the medians of the model's runs; those of free nodes if none were measured.
+    """
+    options.check_level(level)
+    settings = options.settings_from(per_node, threads, parameter, frequency)
+    known = on_one_platform(read_model(model), platform)
+    if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
+        raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
+    expected = options.loads_to_expect(known, cpu, bandwidth)
+    request = Request(problem_size, processors, *expected, settings)
+    found, metered = known.predict(request, level), energy_predictor(known)
+    joules = None if metered is None else metered.predict(request, level)
+    if joules is None and entry is not None:
+        joules = energy_by_hardware(found, read_entry(entry), processors * threads)
+        found = replace(found, warnings=(*found.warnings, *joules.warnings))
+    taken = cpu is None or bandwidth is None
+    if as_json:
+        loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}
+        measured: dict[str, Any] = {}
+        if joules is not None:
+            measured["energy"] = {"value": joules.execution_time, "interval": joules.interval.as_dict()}
+            measured["power"] = joules.execution_time / found.execution_time
+        output.print_json(found.as_dict() | measured | ({"loads": loads} if taken else {}))
+        return
+    low, high = found.interval.low, found.interval.high
+    output.say(f"{plain(found.execution_time)} s, {level:.0%} interval {plain(low)} s to {plain(high)} s")
+    if joules is not None:
+        least, most = plain(joules.interval.low), plain(joules.interval.high)
+        watts = plain(joules.execution_time / found.execution_time)
+        output.say(
+            f"{plain(joules.execution_time)} J, {level:.0%} interval {least} J to {most} J; {watts} W on average"
+        )
+    if taken:
+        output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, the usual values of the runs")
+    output.say(f"model: {found.model}")
+    output.warn(found.warnings)
+
+
+def on_one_platform(known: Predictor, platform: str | None) -> Predictor:
+    """The predictor of a platform, by default the one with the most runs; InputError if the model is of another."""
+    cluster = getattr(known, "cluster", "")
+    found = on_platform(known, platform or cluster)
+    if found is known and platform not in (None, cluster):
+        raise InputError(f"--platform is {platform}, expected {cluster}, the only platform of the model")
+    return found
+
+
+def select(
+    runs: Iterable[Run], application: str | None, cluster: str | None, *, where: str, several: bool = False
+) -> tuple[Run, ...]:
+    """The runs of one application on one cluster, or on several; InputError for none, or for more kinds."""
+    kept = matching(runs, application, cluster, where=where)
+    for option, found in (
+        ("--application", sorted({run.application for run in kept})),
+        ("--cluster", sorted({run.cluster for run in kept})),
+    ):
+        if len(found) > 1 and not (several and option == "--cluster"):
+            raise InputError(f"holds runs of {', '.join(found)}, expected {option} to choose one", where=where)
+    return kept
+
+
+def matching(runs: Iterable[Run], application: str | None, cluster: str | None, *, where: str) -> tuple[Run, ...]:
+    """The runs that match the options; InputError if there are none."""
+    kept = tuple(run for run in runs if application in (None, run.application) and cluster in (None, run.cluster))
+    if not kept:
+        raise InputError(f"no runs of {application or 'any application'} on {cluster or 'any cluster'}", where=where)
+    return kept
+
+
+#: The options without which there is nothing to make a model of.
+NEEDED = {
+    Method.cloud: "--profile, --hardware and --profiled-size",
+    Method.signature: "--signature",
+    Method.simulated: "--simulated",
+}
+
+
+def make(
+    method: Method,
+    models: Models,
+    application: str,
+    cluster: str,
+    runs: Sequence[Run] = (),
+    factories: Mapping[str, Factory] = MappingProxyType({}),
+) -> Predictor:
+    """An unfitted predictor for runs of an application on a cluster.
+
+    Parameters
+    ----------
+    method, models : as the options name them.
+    application, cluster : of the runs.
+    runs : that it will be fitted to, as far as they are known.
+    factories : of models that exist before any run, by the name of their method.
+
+    Raises
+    ------
+    InputError
+        When options that describe the model are missing.
+    """
+    if method is Method.published:
+        return PublishedPredictor(application, cluster, models=models.value)
+    if method in NEEDED:
+        if method.value not in factories:
+            raise InputError(f"--method {method.value} needs {NEEDED[method]}")
+        return factories[method.value](application, cluster, runs)
+    if method is Method.tournament:
+        entrants = [METHODS[name](application, cluster) for name in ("robust", "published", "spmd")]
+        return Tournament([*entrants, *(factory(application, cluster, runs) for factory in factories.values())])
+    return adaptive(application, cluster, runs) if method is Method.robust else METHODS[method](application, cluster)

@@ -1,0 +1,112 @@
+"""``metasched plan``: which runs to make next, so that the intervals of placements to come narrow most."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich import box
+
+from metasched.cli import options, output
+from metasched.placement.clusters.constraints import parse_counts
+from metasched.plain_numbers import number_of
+from metasched.records import IDLE_CPU, InputError, Request
+
+#: Sizes that runs may have besides those asked for, and placements and possible runs compared, at most.
+SIZES, MOST = 6, 2000
+
+
+def plan_verb(
+    model: Annotated[Path, typer.Argument(help="Model file of method robust.")],
+    budget: Annotated[float, typer.Option(help="Total seconds of the runs.")],
+    problem_size: Annotated[
+        list[float] | None,
+        typer.Option(help="N of the placements to predict; repeatable; by default the largest learned."),
+    ] = None,
+    processors: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers of processors of the placements to predict, such as 8,16; by default those learned."
+        ),
+    ] = None,
+    runs_on: Annotated[
+        str, typer.Option("--runs-on", help="Processors to run on; by default powers of two and those of --processors.")
+    ] = "",
+    cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")] = IDLE_CPU,
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
+    ] = None,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
+    platform: options.PlatformOption = None,
+    level: options.LevelOption = 0.9,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
+    from metasched.cli.models.fit import on_one_platform
+    from metasched.predictors.contract import planner, under
+    from metasched.store.files.models import read_model
+
+    options.check_level(level)
+    if not (0.0 < budget < float("inf")):
+        raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
+    read = on_one_platform(read_model(model), platform)
+    known = planner(under(read, options.settings_from(per_node, threads, parameter)))
+    if known is None:
+        raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
+    learned = tuple(getattr(known, "window", ()))
+    links = options.loads_to_expect(known, cpu, bandwidth)[1]
+    counts = sorted({run.processors for run in learned}) if processors is None else parse_counts(processors)
+    if processors is not None and not counts:
+        raise InputError("--processors is empty, expected such as 8,16")
+    asked_sizes = problem_size or [max((run.problem_size for run in learned), default=0.0)]
+    if not counts or min(asked_sizes) <= 0:
+        raise InputError("has learned no runs, expected --problem-size and --processors", where=str(model))
+    smallest = min((run.problem_size for run in learned), default=min(asked_sizes))
+    sizes = sorted({*asked_sizes, *np.geomspace(smallest, max(asked_sizes), SIZES).tolist()})
+    powers = tuple(2**step for step in range(max(counts).bit_length()))
+    where = sorted({*counts, *powers} if not runs_on else {*parse_counts(runs_on)})
+    if max(len(sizes) * len(where), len(asked_sizes) * len(counts)) > MOST:
+        raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
+    asked = [Request(n, p, cpu, links) for n, p in product(asked_sizes, counts)]
+    found = known.plan(asked, [Request(float(f"{n:.3g}"), p, cpu, links) for n, p in product(sizes, where)], budget)
+    widths = [known.widths(spread, level) for spread in (found.before, found.after)]
+    if as_json:
+        output.print_json(
+            {
+                "runs": [
+                    {"problem_size": one.problem_size, "processors": one.processors, "execution_time": float(seconds)}
+                    for one, seconds in zip(found.runs, found.seconds, strict=True)
+                ],
+                "seconds": float(found.seconds.sum()),
+                "level": level,
+                "asked": [
+                    {
+                        "problem_size": one.problem_size,
+                        "processors": one.processors,
+                        "width_now": float(now),
+                        "width_then": float(then),
+                    }
+                    for one, now, then in zip(asked, *widths, strict=True)
+                ],
+            }
+        )
+        return
+    if not found.runs:
+        output.say(f"every possible run takes at least {budget:g} s")
+        return
+    title = f"{number_of(len(found.runs), 'run')}, {found.seconds.sum():.4g} s"
+    shown = output.table("N", "P", "runs", "each s", title=title, title_justify="left", box=box.SIMPLE)
+    kinds = list(dict.fromkeys(found.runs))
+    for one in kinds:
+        seconds = found.seconds[found.runs.index(one)]
+        shown.add_row(f"{one.problem_size:g}", str(one.processors), str(found.runs.count(one)), f"{seconds:.4g}")
+    output.show(shown)
+    for one, now, then in zip(asked, *widths, strict=True):
+        place = f"N = {one.problem_size:g}, P = {one.processors}"
+        ends = f"{now:.3g} times its lower end now, {then:.3g} times after these runs"
+        output.say(f"{place}: upper end of the {level:.0%} interval {ends}")

@@ -1,0 +1,147 @@
+"""Rankings as verbs ask for them and print them: shared options, objectives, and the table of placements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.node_names import fold
+from metasched.placement.clusters.constraints import parse_counts
+from metasched.placement.explaining.documents import RankingTable
+from metasched.placement.ranking.objective import TERMS, Objective
+from metasched.plain_numbers import plain
+from metasched.records import InputError, Placement, ResourceSet, Settings
+from metasched.validation import Located, first_error
+
+ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
+SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
+ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
+EfficiencyOption = Annotated[
+    float | None,
+    typer.Option("--least-efficiency", help="Least parallel efficiency relative to the fewest processors, 0 for any."),
+]
+
+
+def objective(weights: Sequence[str] | None, saving: float) -> Objective:
+    """The objective that ``TERM=WEIGHT`` options give."""
+    given: dict[str, float] = {}
+    for text in weights or ():
+        name, _, value = text.partition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise InputError(f"--weight {text!r}, expected TERM=PRICE, such as core_hours=60") from None
+        if name not in TERMS:
+            raise InputError(f"--weight {text!r}: no term {name}, expected one of {', '.join(TERMS)}")
+    return Objective(**({"time": 0.0} | given if given else {}), saving=saving)
+
+
+class Policy(StrEnum):
+    """Objectives that have a name, as ``--policy`` takes them."""
+
+    min_time = "min-time"
+    min_energy = "min-energy"
+
+
+def weights_of(policy: Policy) -> list[str]:
+    """The weights of a policy, as options spell them."""
+    return ["energy=1"] if policy is Policy.min_energy else ["time=1"]
+
+
+def clocks(text: str) -> tuple[float, ...]:
+    """The clocks (MHz) that an option such as 1800,2400 lists; InputError where one is no number above 0."""
+    try:
+        return tuple(Settings(frequency=float(part)).frequency or 0.0 for part in text.split(",") if text)
+    except InputError as error:
+        raise InputError(str(error), where="--frequencies") from None
+    except ValueError:
+        raise InputError(f"--frequencies is {text!r}, expected MHz such as 1800,2400") from None
+
+
+def counts(text: str, *, where: str) -> tuple[int, ...]:
+    """Numbers of processors written as 1,2,4-8."""
+    with Located(where):
+        return parse_counts(text)
+
+
+def count(chosen: ResourceSet) -> str:
+    """The number of processors, with the layout of processes on nodes where there is a choice."""
+    layout = chosen.layout
+    per_node = f", {layout['processes_per_node']} a node" if "processes_per_node" in layout else ""
+    threads = f" x {layout['threads']} threads" if layout.get("threads", 1) > 1 else ""
+    return f"{chosen.processors}{threads}{per_node}"
+
+
+def _energy(placement: Placement) -> tuple[float | None, ...]:
+    """Clock (MHz), energy (J) and probability of completion of a placement; None where unknown."""
+    return placement.resource_set.frequency, placement.energy, placement.success
+
+
+def show(answer: RankingTable) -> None:
+    """Print placements for people: a table, and below it the reason for each place."""
+    placements = [each.record() for each in answer.placements]
+    level = placements[0].prediction.interval.level
+    title = f"{answer.application}, problem size {answer.problem_size:g}: {answer.compared} resource sets compared"
+    shown = Table(title=f"{title}; times in s", title_justify="left", box=box.SIMPLE, pad_edge=False, padding=(0, 1))
+    shown.add_column("#", justify="right", no_wrap=True)
+    shown.add_column("where", overflow="fold", min_width=12)
+    known = [any(value is not None for value in given) for given in zip(*map(_energy, placements), strict=True)]
+    for heading in ("P", "completion", "wait + run", f"{level:.0%} interval", "CPU", "Mbit/s"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for heading, given in zip(("MHz", "J", "chance"), known, strict=True):
+        if given:
+            shown.add_column(heading, justify="right", no_wrap=True)
+    for number, placement in enumerate(placements, start=1):
+        chosen, prediction, slowdown = placement.resource_set, placement.prediction, placement.slowdown
+        shown.add_row(
+            str(number),
+            f"{chosen.cluster}: {fold(chosen.nodes)}",
+            count(chosen),
+            plain(placement.completion),
+            f"{plain(placement.queue_wait)} + {plain(slowdown * prediction.execution_time)}",
+            f"{plain(slowdown * prediction.interval.low)}-{plain(slowdown * prediction.interval.high)}",
+            f"{chosen.available_cpu:.2f}",
+            plain(chosen.available_bandwidth),
+            *(
+                "" if value is None else plain(value)
+                for value, given in zip(_energy(placement), known, strict=True)
+                if given
+            ),
+            style="bold" if number == 1 else None,
+        )
+    output.show(shown)
+    for number, placement in enumerate(placements, start=1):
+        output.say(f"{number:>3} {placement.reason}")
+    if answer.gap is None or answer.gap > 0:
+        gap = math.inf if answer.gap is None else answer.gap
+        output.out.print(f"not proven optimal: at most {gap:.1%} above the optimum")
+
+
+def read(answer: Any, *, where: str) -> RankingTable:
+    """Read a ranking from its document.
+
+    Raises
+    ------
+    InputError
+        When it is none.
+    """
+    try:
+        if isinstance(answer, str):
+            return RankingTable.model_validate_json(answer)
+        return RankingTable.model_validate(answer)
+    except ValidationError as error:
+        raise InputError(f"is not an answer of metasched rank --json: {first_error(error)}", where=where) from None
+
+
+def leave(lacking: RankingTable) -> NoReturn:
+    """Say why a ranking is empty, and exit: with status 2 if the request can never fit, else 1."""
+    output.to_stderr(lacking.why)
+    raise typer.Exit(1 if lacking.for_now else 2)

@@ -1,0 +1,1 @@
+"""Verbs: signatures of parallel applications."""

@@ -1,0 +1,1 @@
+"""Verbs: simulations of applications on systems."""

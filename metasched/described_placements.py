@@ -1,0 +1,250 @@
+"""Placements on clusters that a file describes, with models of files or of the store, without a daemon."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.explaining.documents import infeasible_document, ranking_document
+from metasched.placement.loads.forecast import RecordedLoads
+from metasched.placement.loads.staleness import with_loads
+from metasched.placement.ranking.contention import Contention, NoContention
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.predictors.contract import Predictor, on_platform, under
+from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
+
+if TYPE_CHECKING:
+    from metasched.store.files.loads import Loads
+
+#: How far back the loads of the store are read (s).
+REMEMBERED = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The clusters to place on, the application's constraints, a predictor for each cluster, and recorded loads."""
+
+    clusters: tuple[ClusterState, ...]
+    constraints: Constraints
+    predictors: dict[str, Predictor]
+    running: Mapping[str, tuple[RunningJob | StartedJob, ...]]
+    recorded: RecordedLoads | None = None
+    others: Mapping[tuple[str, str], Predictor] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def sharing(self, problem_size: float) -> tuple[Contention, Mapping[str, tuple[RunningJob, ...]]]:
+        """The contention with the jobs that are described as running, and these by cluster."""
+        from metasched.placement.ranking.co_scheduling import Coscheduled
+
+        if not any(self.running.values()):
+            return NoContention(), {}
+        running: dict[str, tuple[RunningJob, ...]] = {}
+        notes: tuple[str, ...] = ()
+        for cluster in self.clusters:
+            jobs = self.running.get(cluster.name, ())
+
+            def model(application: str, name: str = cluster.name) -> Predictor | None:
+                return self.others.get((application, name))
+
+            running[cluster.name], lines = terms_left(jobs, cluster, model)
+            notes += lines
+        whole = {cluster.name: cluster for cluster in self.clusters}
+        return Coscheduled(running, self.predictors, problem_size, whole, notes), running
+
+
+def read_scene(
+    application: str,
+    clusters: Path,
+    settings: Settings = DEFAULT_SETTINGS,
+    *,
+    models: Sequence[str] = (),
+    database: str | None = None,
+    loads: str | None = None,
+    at: float | None = None,
+    source: Path | None = None,
+) -> Scene:
+    """Read described clusters with their loads, recorded or live, and the predictors of an application.
+
+    Parameters
+    ----------
+    application : whose jobs are placed.
+    clusters : file that describes the clusters.
+    settings : that the application's predictors answer for.
+    models : files, each ``FILE`` or ``CLUSTER=FILE``; empty for the models of the store.
+    database : of the store; None for the usual one.
+    loads : a file of recorded loads, or ``store``; None for live loads where sources of them are named.
+    at : time of the recorded loads (s); None for the last.
+    source : file that names sources of live loads, besides those of the description.
+
+    Raises
+    ------
+    InputError
+        When a file cannot be read or lacks a model, with the option of the command line that gives one.
+    """
+    from metasched.client.live_loads import with_live_loads
+    from metasched.store.files.descriptions import read_description
+    from metasched.store.files.sources import read_sources
+
+    description = read_description(clusters)
+    states, recorded = description.clusters, None
+    warnings: tuple[str, ...] = ()
+    if loads is not None:
+        if source is not None:
+            raise InputError("both --loads and --source are given, expected one of them")
+        states, recorded = _loaded(states, loads, at, database)
+    elif at is not None:
+        raise InputError("--at is given without --loads")
+    elif tables := (*description.sources, *(() if source is None else read_sources(source))):
+        states, warnings = with_live_loads(states, tables, description.links)
+    names = [state.name for state in states]
+    running = {job.application for jobs in description.running.values() for job in jobs if isinstance(job, StartedJob)}
+    own: dict[str, Predictor] = {}
+    others: dict[tuple[str, str], Predictor] = {}
+    if models:
+        own, others = _from_files(application, models, names, running)
+    else:
+        own = _from_store(application, names, database)
+        for name in sorted(running - {application}):
+            with suppress(InputError):
+                found = _from_store(name, names, database)
+                others |= {(name, cluster): predictor for cluster, predictor in found.items()}
+    others |= {(application, cluster): predictor for cluster, predictor in own.items()}
+    own = {cluster: under(predictor, settings) for cluster, predictor in own.items()}
+    constraints = description.constraints.get(application, Constraints())
+    return Scene(states, constraints, own, description.running, recorded, others, warnings)
+
+
+def ranked(
+    application: str,
+    scene: Scene,
+    question: Question,
+    settings: Settings = DEFAULT_SETTINGS,
+    *,
+    any_threads: bool = False,
+    frequencies: Sequence[float] = (),
+) -> dict[str, Any]:
+    """The document that answers a question about a scene, for the best layout on nodes that the settings leave."""
+    from metasched.placement.ranking.layouts import layouts
+    from metasched.placement.ranking.ranker import rank
+
+    predictors, most, only = scene.predictors.values(), question.constraints.per_node, question.constraints.clusters
+    states = [each for each in scene.clusters if not only or each.name in only]
+    try:
+        chosen = layouts(states, predictors, settings, most, any_threads=any_threads, frequencies=frequencies)
+        ranking = rank(scene.clusters, scene.predictors, replace(question, settings=chosen))
+    except InfeasibleError as error:
+        answer = infeasible_document(application, question.problem_size, error)
+    else:
+        answer = ranking_document(application, question.problem_size, ranking, settings)
+    warnings = [*scene.warnings, *answer.get("warnings", ())]
+    return answer | ({"warnings": warnings} if warnings or "warnings" in answer else {})
+
+
+def _from_files(
+    application: str, models: Sequence[str], clusters: Sequence[str], running: Collection[str]
+) -> tuple[dict[str, Predictor], dict[tuple[str, str], Predictor]]:
+    """Predictors from ``FILE`` or ``CLUSTER=FILE``, of several files of an application each for its own cluster.
+
+    Returns those of the application by cluster, and those of others, which must run there, by application and cluster.
+    """
+    from metasched.store.files.models import read_model
+
+    named: dict[tuple[str, str], Predictor] = {}
+    plain: dict[str, list[Predictor]] = {}
+    for text in models:
+        cluster, equals, path = text.partition("=")
+        explicit = bool(equals) and not Path(text).exists()
+        predictor = read_model(path if explicit else text)
+        if predictor.application != application and predictor.application not in running:
+            raise InputError(f"--model {text} is of application {predictor.application}, expected {application}")
+        if not explicit:
+            plain.setdefault(predictor.application, []).append(predictor)
+            cluster = predictor.cluster
+        elif cluster not in clusters:
+            raise InputError(
+                f"--model {text}: cluster {cluster} is not described, expected one of {', '.join(clusters)}"
+            )
+        if (predictor.application, cluster) in named:
+            raise InputError(f"--model {text}: cluster {cluster} already has a model")
+        named[predictor.application, cluster] = predictor
+    # One file alone holds for every cluster that has none of its own.
+    everywhere = {(name, cluster): found[0] for name, found in plain.items() if len(found) == 1 for cluster in clusters}
+    every = {
+        key: on_platform(predictor, key[1]) for key, predictor in (everywhere | named).items() if key[1] in clusters
+    }
+    own = {cluster: predictor for (name, cluster), predictor in every.items() if name == application}
+    if not own:
+        raise InputError(f"no --model is of application {application}")
+    return own, {key: predictor for key, predictor in every.items() if key[0] != application}
+
+
+def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:
+    from metasched.predictors.porting.platforms import borrower
+    from metasched.store import documents
+    from metasched.store.database.store import Store
+
+    predictors: dict[str, Predictor] = {}
+    try:
+        opened = Store.open(database, new=False)
+    except InputError as error:
+        raise InputError(f"{error}; a model can be given by --model") from None
+    with opened as store:
+        for name in clusters:
+            try:
+                saved = json.dumps(store.models.document(application, name))
+            except InputError as error:
+                missing = error
+                continue
+            predictors[name] = documents.parse(saved, where=f"{store.name}: {application} on {name}")
+        others = [platform for name, platform, *_ in store.models.all() if name == application]
+        if others and len(predictors) < len(clusters):
+            known = {name: store.models.predictor(application, name) for name in others}
+            for name in [name for name in clusters if name not in predictors]:
+                borrowing = borrower(application, name, known)
+                if borrowing is not None:
+                    predictors[name] = borrowing.fit(())
+    if not predictors:
+        raise InputError(f"{missing}; give one by --model")
+    return predictors
+
+
+def _loaded(
+    states: Sequence[ClusterState], source: str, at: float | None, database: str | None
+) -> tuple[tuple[ClusterState, ...], RecordedLoads]:
+    from metasched.store.database.store import Store
+    from metasched.store.files.loads import read_loads
+
+    if source == "store":
+        with Store.open(database, new=False) as store:
+            now = time.time() if at is None else at
+            loads = store.loads.all(since=now - REMEMBERED, until=now + 1e-6)
+    else:
+        loads = read_loads(source)
+        now = float(loads.time.max(initial=0.0)) if at is None else at
+    last = _last(loads, now)
+    times, cpu, bandwidth = loads.grid()
+    return tuple(with_loads(state, last, now) for state in states), RecordedLoads(
+        times, loads.nodes, cpu, bandwidth, now
+    )
+
+
+def _last(loads: Loads, now: float) -> list[Load]:
+    """The last load of each node until now."""
+    found = []
+    for index, node in enumerate(loads.nodes):
+        part = slice(int(loads.offsets[index]), int(loads.offsets[index + 1]))
+        position = int(loads.time[part].searchsorted(now, side="right")) - 1
+        if position >= 0:
+            at = part.start + position
+            found.append(
+                Load(float(loads.time[at]), node, float(loads.available_cpu[at]), float(loads.available_bandwidth[at]))
+            )
+    return found

@@ -1,0 +1,377 @@
+"""The rank verb from files to exit status: real models, real descriptions."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+from command_line import call
+from odd_servers import prometheus, serving
+
+from metasched.cli.app import main
+from metasched.cli.placements import given
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.records import Load, Run
+from metasched.store.database.store import Store
+from metasched.store.documents import dump
+from metasched.store.files.models import write_model
+
+CLUSTERS = """
+[[cluster]]
+name = "east"
+queue_wait = 5
+nodes = [{names = "e[1-4]", processors = 2, available_cpu = [1.0, 0.9, 0.5, 0.4], memory = 4000}]
+
+[[cluster]]
+name = "west"
+nodes = [{names = "w[1-4]", available_bandwidth = 100}]
+
+[[application]]
+name = "cg"
+max_processors = 6
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> PublishedPredictor:
+    random = np.random.default_rng(3)
+    return PublishedPredictor("cg", "east").fit(
+        Run("cg", "east", n, p, cpu, bw, 1e-4 * n**2 / (cpu * p) + (p > 1) * 0.2 * n * np.log2(p) / bw)
+        for n in range(500, 3000, 250)
+        for p in (1, 2, 4, 8)
+        for cpu, bw in [(random.uniform(0.4, 1), random.uniform(100, 900))]
+    )
+
+
+@pytest.fixture
+def files(tmp_path, model, monkeypatch):
+    (tmp_path / "clusters.toml").write_text(CLUSTERS)
+    write_model(tmp_path / "cg.json", model)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("METASCHED_DB", str(tmp_path / "store.db"))
+    Store.open(tmp_path / "made.db").close()
+    return tmp_path
+
+
+def run(capsys, *options: str) -> tuple[int, str, str]:
+    return call(capsys, "rank", "--problem-size", "2000", "--clusters", "clusters.toml", *options)
+
+
+def ranked(capsys, *options: str) -> dict:
+    status, out, err = run(capsys, "--application", "cg", "--json", *options)
+    assert status == 0, err
+    return json.loads(out)
+
+
+def test_json_has_placements_in_order_with_intervals_minima_and_reasons(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json", "--top", "3")
+    assert [each["rank"] for each in answer["placements"]] == [1, 2, 3]
+    completions = [each["completion"] for each in answer["placements"]]
+    assert completions == sorted(completions)
+    best = answer["placements"][0]
+    assert best["interval"]["low"] < best["execution_time"] < best["interval"]["high"]
+    assert 0 < best["available_cpu"] <= 1
+    assert best["reason"].startswith("best; the next is")
+    assert best["completion"] == pytest.approx(best["queue_wait"] + best["execution_time"])
+    assert max(point["processors"] for point in answer["by_processors"]) == 6
+
+
+def test_the_table_shows_where_and_why(files, capsys) -> None:
+    status, out, _ = run(capsys, "--application", "cg", "--model", "cg.json", "--top", "2")
+    assert status == 0
+    assert "e[1-" in out or "w[1-" in out
+    assert "best; the next is" in out
+
+
+def test_options_narrow_what_is_compared(files, capsys) -> None:
+    answer = ranked(
+        capsys, "--model", "cg.json", "--cluster", "east", "--exclude", "e[1-2]", "--processors", "2-3", "--memory", "1"
+    )
+    assert {each["processors"] for each in answer["placements"]} <= {2, 3}
+    assert {node for each in answer["placements"] for node in each["nodes"]} == {"e3", "e4"}
+    assert answer["ruled_out"]["east"] == {"excluded nodes": 2}
+
+
+def test_models_and_loads_come_from_the_store(files, capsys, model) -> None:
+    with Store.open() as store:
+        store.models.save("cg", "west", json.loads(dump(model)))
+        store.loads.add([Load(100.0, f"w{node}", 0.5 if node < 3 else 0.01, 90.0) for node in range(1, 5)])
+    answer = ranked(capsys, "--loads", "store", "--at", "110")
+    assert {each["cluster"] for each in answer["placements"]} == {"west"}
+    assert set(answer["placements"][0]["nodes"]) <= {"w1", "w2"}
+    assert answer["placements"][0]["available_cpu"] == 0.5
+
+
+def test_loads_come_from_a_file(files, capsys) -> None:
+    (files / "loads.csv").write_text("time,node,available_cpu,available_bandwidth\n0,e1,0.05,900\n9,e1,1,900\n")
+    before = ranked(
+        capsys, "--model", "cg.json", "--loads", "loads.csv", "--at", "5", "--cluster", "east", "--top", "1"
+    )
+    after = ranked(capsys, "--model", "cg.json", "--loads", "loads.csv", "--cluster", "east", "--top", "1")
+    assert "e1" not in before["placements"][0]["nodes"]
+    assert "e1" in after["placements"][0]["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--application", "ep", "--model", "cg.json"], "--model cg.json is of application cg, expected ep"),
+        (
+            ["--application", "cg"],
+            "store.db: no such database; metasched run or serve creates one; a model can be given",
+        ),
+        (["--application", "cg", "--db", "made.db"], "holds no model of cg on west; give one by --model"),
+        (["--application", "cg", "--model", "no.json"], "no.json: no such file"),
+        (["--application", "cg", "--model", "north=cg.json"], "north is not described, expected one of east, west"),
+        (["--application", "cg", "--model", "cg.json", "--cluster", "north"], "--cluster north is not described"),
+        (["--application", "cg", "--model", "cg.json", "--processors", "2-x"], "'2-x' is not a number of processors"),
+        (["--application", "cg", "--model", "cg.json", "--weight", "speed=1"], "no term speed, expected one of time"),
+        (
+            ["--application", "cg", "--model", "cg.json", "--weight", "time=1e-320"],
+            "weight of time is 1e-320",
+        ),
+        (["--application", "cg", "--model", "cg.json", "--least-efficiency", "2"], "least_efficiency is 2.0, expected"),
+        (["--application", "cg", "--model", "cg.json", "--processors", "1-10001"], "names more than 10000 numbers"),
+        (["--application", "cg", "--model", "cg.json", "--exclude", "n[1-20001]"], "is more than 20000 nodes"),
+        (["--application", "cg", "--model", "cg.json", "--saving", "1"], "saving is 1.0"),
+        (["--application", "cg", "--model", "cg.json", "--at", "1"], "--at is given without --loads"),
+        (["--application", "cg", "--model", "cg.json", "--level", "2"], "level"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_status_2(files, capsys, options, line) -> None:
+    status, out, err = run(capsys, *options)
+    assert (status, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--top", "9" * 23), "less than or equal to 1000000"),
+        (("--memory", "1e6"), "4 ruled out (memory of 1e+06 MB)"),
+        (("--processors", "500"), "for 500 and at most 6 processors, at most 8 are left together"),
+        (("--min-processors", "7"), "max_processors is 6, expected at least min_processors, 7"),
+        (("--feature", "gpu"), "4 ruled out (feature gpu)"),
+        (("--threads", "3"), "1 process of 3 threads on a node takes 3 processors, no node has more than 2"),
+        (("--processes-per-node", "4"), "4 processes of 1 thread on a node take 4 processors"),
+        (
+            ("--cluster", "west", "--threads", "2"),
+            "1 process of 2 threads on a node takes 2 processors, no node has more than 1",
+        ),
+        (("--exclude", "e[1-4],w[1-4]"), "4 ruled out (excluded nodes)"),
+    ],
+)
+def test_demands_that_never_fit_are_one_line_and_exit_status_2(files, capsys, options, line) -> None:
+    status, out, err = run(capsys, "--application", "cg", "--model", "cg.json", *options, "--json")
+    assert (status, line in err, err.count("\n")) == (2, True, 1), err
+    assert not out or json.loads(out)["placements"] == []
+
+
+def test_nodes_that_are_busy_are_an_answer_with_exit_status_1(files, capsys) -> None:
+    (files / "clusters.toml").write_text('[[cluster]]\nname = "east"\nnodes = [{names = "e[1-4]", jobs = 1}]\n')
+    status, out, err = run(capsys, "--application", "cg", "--model", "cg.json", "--exclusive", "--json")
+    assert (status, err.count("\n")) == (1, 1), err
+    answer = json.loads(out)
+    assert (answer["placements"], answer["for_now"]) == ([], True)
+
+
+def test_a_layout_that_fits_some_nodes_is_ranked_on_these(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json", "--threads", "2")
+    assert {each["cluster"] for each in answer["placements"]} == {"east"}
+
+
+def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json", "--problem-size", "1e6")
+    assert answer["placements"]
+    assert any("times the largest learned" in line for line in answer["warnings"])
+
+
+def test_explain_says_what_it_takes_where_there_is_no_such_file(files, capsys) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["explain", "4711"])
+    said = "4711: no such file or directory, expected the id of a placement, 32 hexadecimal digits, or an answer of"
+    assert (leaving.value.code, said in capsys.readouterr().err) == (2, True)
+
+
+def test_explain_adds_up_to_what_rank_answered(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json")
+    (files / "answer.json").write_text(json.dumps(answer))
+    options = ["--clusters", "clusters.toml", "--model", "cg.json", "--number", "2", "--json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["explain", "answer.json", *options])
+    assert leaving.value.code == 0
+    explained = json.loads(capsys.readouterr().out)
+    total = sum(part["seconds"] for part in explained["parts"])
+    assert total == pytest.approx(answer["placements"][1]["completion"])
+    assert explained["least_cpu"].startswith("node ")
+
+
+@pytest.mark.parametrize("level", [0.9, 0.8])
+def test_rank_explain_and_walltime_show_one_upper_end(files, capsys, model, level: float) -> None:
+    def printed(*words: str) -> dict:
+        with pytest.raises(SystemExit) as leaving:
+            main([*words, "--json"])
+        assert leaving.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    with Store.open() as store:
+        store.models.save("cg", "west", json.loads(dump(model)))
+    answer = ranked(capsys, "--cluster", "west", "--level", str(level))
+    (files / "answer.json").write_text(json.dumps(answer))
+    best = answer["placements"][0]
+    explained = printed("explain", "answer.json", "--clusters", "clusters.toml")
+    loads = ["--cpu", str(best["available_cpu"]), "--bandwidth", str(best["available_bandwidth"])]
+    job = ["--application", "cg", "--problem-size", "2000", "--processors", str(best["processors"])]
+    limits = printed("walltime", *job, *loads, "--chance", str((1 - level) / 2), "--db", str(files / "store.db"))
+    assert explained["interval"] == best["interval"]
+    assert limits["clusters"][0]["limits"][0]["seconds"] == pytest.approx(best["interval"]["high"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("{}", "is not an answer of metasched rank --json: application is missing"), ("[", "is not an answer")],
+)
+def test_explain_refuses_what_rank_never_answered(files, capsys, text, line) -> None:
+    (files / "answer.json").write_text(text)
+    with pytest.raises(SystemExit) as leaving:
+        main(["explain", "answer.json", "--clusters", "clusters.toml", "--model", "cg.json"])
+    assert leaving.value.code == 2
+    assert line in capsys.readouterr().err
+
+
+def test_whatif_shows_the_change_the_scaling_and_a_picture(files, capsys) -> None:
+    options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json", "--json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", "--application", "cg", *options, "--times", "2", "--drain", "e[1-2]", "--picture", "p.png"])
+    assert leaving.value.code == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["change"] > 1
+    assert not {"e1", "e2"} & set(answer["after"]["nodes"])
+    assert answer["enough"] <= answer["fastest"]
+    assert (files / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("times", ["-2", "0", "nan", "inf"])
+def test_whatif_names_the_option_that_is_wrong(files, capsys, times: str) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", "--application", "cg", "--problem-size", "9", "--clusters", "clusters.toml", "--times", times])
+    assert leaving.value.code == 2
+    assert capsys.readouterr().err == f"metasched: --times is {times}, expected a number above 0\n"
+
+
+def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> None:
+    asked = "--application", "cg", "--model", "cg.json"
+    answers = [ranked(capsys, *asked, "--processors", count) for count in ("1", "4")]  # the loads changed meanwhile
+    monkeypatch.setattr(given, "ask_daemon", lambda *_: answers.pop(0))
+    with pytest.raises(SystemExit):
+        main(["whatif", "--application", "cg", "--problem-size", "2000", "--drain", "e2", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["change"] < 0
+    assert "no gain by draining" in answer["warnings"][-1]
+
+
+def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
+    options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", "--application", "cg", *options, "--drain", "e[1-4],w[1-4]", "--json"])
+    printed = capsys.readouterr()
+    assert leaving.value.code == 1
+    assert "no feasible resource set" in json.loads(printed.out)["why"]
+    assert "4 ruled out (down or drained)" in printed.err
+
+
+def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None:
+    asked = "--application", "cg", "--model", "cg.json", "--top", "1"
+    (best,) = ranked(capsys, *asked)["placements"]
+    assert "resource sets compared" in best["reason"]
+    (best,) = ranked(capsys, *asked, "--processors", "1", "--exclude", "e[2-4],w[1-4]")["placements"]
+    assert best["reason"] == "the only resource set"
+
+
+def test_live_loads_come_from_prometheus_without_a_daemon(files, capsys) -> None:
+    now = time.time()
+    nodes = {f"e{number}": {"idle": 0.0, "processors": 2.0, "runnable": 9.0, "time": now} for number in (1, 2, 3, 4)}
+    nodes["e4"] = {"idle": 2.0, "processors": 2.0, "runnable": 1.0, "time": now, "spare": 700e6 / 8}
+    options = ("--model", "cg.json", "--processors", "2", "--cluster", "east", "--top", "1")
+    described = ranked(capsys, *options)["placements"][0]
+    with serving(prometheus(nodes)) as url:
+        (files / "live.toml").write_text(f'[[source]]\nkind = "prometheus"\nurl = "{url}"\nbandwidth = 900.0\n')
+        answer = ranked(capsys, *options, "--source", "live.toml")
+        (files / "clusters.toml").write_text(CLUSTERS + (files / "live.toml").read_text())
+        again = ranked(capsys, *options)
+    live = answer["placements"][0]
+    assert (described["nodes"], live["nodes"]) == (["e1"], ["e4"])
+    assert live["available_cpu"] == 1.0
+    assert answer["warnings"] == []
+    assert again["placements"] == answer["placements"]
+
+
+def test_a_source_that_does_not_answer_is_a_warning(files, capsys) -> None:
+    (files / "live.toml").write_text('[[source]]\nkind = "agent"\nurl = "http://127.0.0.1:9"\nname = "n1"\n')
+    status, _, err = run(capsys, "--application", "cg", "--model", "cg.json", "--source", "live.toml")
+    assert status == 0
+    assert "warning: n1: " in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--source", "nothing.toml"), "nothing.toml"),
+        (("--source", "clusters.toml"), "source is missing"),
+        (("--source", "clusters.toml", "--loads", "store"), "both --loads and --source are given"),
+    ],
+)
+def test_a_wrong_source_is_refused(files, capsys, options: tuple[str, ...], message: str) -> None:
+    status, _, err = run(capsys, "--application", "cg", "--model", "cg.json", *options)
+    assert status == 2
+    assert message in err
+
+
+def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, capsys) -> None:
+    options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
+
+    def answer(*more: str) -> dict:
+        with pytest.raises(SystemExit) as leaving:
+            main(["whatif", "--application", "cg", *options, *more, "--json"])
+        assert leaving.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    calm = answer()
+    assert "failures" not in calm
+    best = calm["after"]
+    nodes, time = len({*best["nodes"]}), best["execution_time"]
+    struck = answer("--node-mttf", str(10 * time), "--checkpoint", "0.01")["failures"]
+    rate = nodes / (10 * time)
+    assert struck["nodes"] == nodes
+    assert struck["success"]["value"] == pytest.approx(np.exp(-rate * time))
+    assert struck["expected_completion"] == pytest.approx(np.expm1(rate * time) / rate)
+    assert struck["checkpoint"]["young"] == pytest.approx(np.sqrt(2 * 0.01 / rate))
+    assert struck["checkpoint"]["exact"] < struck["checkpoint"]["young"]
+    assert time < struck["checkpoint"]["expected_completion"] < struck["expected_completion"]
+    # the more often nodes fail, the fewer of them finish first
+    often = answer("--node-mttf", str(time / 10))["failures"]
+    with pytest.raises(SystemExit):
+        main(["whatif", "--application", "cg", *options, "--node-mttf", str(time / 1000)])
+    assert "expected completion with restarts from scratch: never\n" in capsys.readouterr().out
+    assert (often["fastest"], often["checkpoint"]) == (1, None)
+    assert struck["fastest"] > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--node-mttf", "0"], "--node-mttf is 0, expected seconds from 0.001 to 1e+15"),
+        (["--node-mttf", "1e-300"], "--node-mttf is 1e-300, expected seconds from 0.001 to 1e+15"),
+        (["--node-mttf", "1e9", "--checkpoint", "-3"], "--checkpoint is -3, expected seconds from 1e-06 to 1e+09"),
+        (["--node-mttf", "1", "--checkpoint", "1e300"], "--checkpoint is 1e+300, expected seconds from 1e-06 to 1e+09"),
+        (["--checkpoint", "nan"], "--checkpoint is nan, expected seconds from 1e-06 to 1e+09"),
+    ],
+)
+def test_whatif_refuses_failures_that_cannot_be(files, capsys, options: list[str], expected: str) -> None:
+    asked = ["--application", "cg", "--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", *asked, *options])
+    assert (leaving.value.code, expected in capsys.readouterr().err) == (2, True)
