@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import threading
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from metasched.doctor.findings import User
 from metasched.doctor.grid_engine import check_grid_engine
+from metasched.doctor.hook_settings import TELL
 from tests.doctor.test_doctor import answer
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
@@ -53,10 +56,93 @@ def wrong(folder: Path) -> dict[str, str]:
     return {each.check.removeprefix("cell: "): each.found for each in every if each.state != "well"}
 
 
+def findings(folder: Path, socket: str | None = "d.sock") -> list[tuple[str, str, str, str]]:
+    """All that is found, with the folder's path left out."""
+    every = check_grid_engine("cell", "", "", None if socket is None else f"{folder}/{socket}")
+    return [(each.check, each.state, *(said.replace(f"{folder}/", "") for said in (each.found, each.remedy)))
+            for each in every]  # fmt: skip
+
+
+MASTER = ("cell: master", "well", "answers", "")
+VERIFIER = ("cell: verifier", "well", "metasched-jsv runs", "")
+EPILOG = ("cell: epilog", "well", "metasched-epilog runs", "")
+
+
 def test_where_all_is_well_it_says_so(folder: Path) -> None:
-    assert wrong(folder) == {}
-    every = [each.check for each in check_grid_engine("cell", "", "", f"{folder}/d.sock")]
-    assert every == ["cell: master", "cell: verifier", "cell: epilog"]
+    assert findings(folder) == [MASTER, VERIFIER, EPILOG]
+
+
+def test_a_hook_that_is_not_called_is_found_with_what_calls_it(folder: Path) -> None:
+    configured(folder, jsv_url="none", epilog="/site/own epilog")
+    place = "/etc/gridengine/metasched/metasched"
+    assert findings(folder) == [
+        MASTER,
+        ("cell: verifier", "wrong", "jsv_url is none", f"qconf -mconf: jsv_url script:{place}-jsv"),
+        ("cell: epilog", "wrong", "epilog is '/site/own epilog'", f"qconf -mconf: epilog root@{place}-epilog"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "socket", "problems"),
+    [
+        ({"cluster": "other"}, "d.sock", [("cluster = other", "set cluster = cell, as in the daemon's configuration")]),
+        ({"socket": "/other.sock"}, "d.sock", [("socket = /other.sock", "set socket = d.sock")]),
+        ({"socket": "/other.sock"}, None, [("socket = /other.sock", "use address and token_file")]),
+        ({"deadline": "1.5"}, "d.sock", [("deadline = 1.5", "set at most 1 s, the master waits")]),
+        ({"deadline": "0"}, "d.sock", [("deadline = 0", "set at most 1 s, the master waits")]),
+        ({"deadline": "soon"}, "d.sock", [("deadline = soon", "set at most 1 s, the master waits")]),
+        ({"deadline": "1"}, "d.sock", []),
+    ],
+)
+def test_settings_that_do_not_fit_are_found_for_both_hooks(
+    changed: dict[str, str], socket: str | None, problems: list[tuple[str, str]], folder: Path
+) -> None:
+    hooks(folder, **changed)
+    for hook in ("verifier", "epilog"):
+        found = [each for each in findings(folder, socket) if each[0] == f"cell: hooks.conf of the {hook}"]
+        assert [(state, said, remedy) for _, state, said, remedy in found] == [
+            ("wrong", f"hooks.conf: {said}", remedy) for said, remedy in problems
+        ]
+
+
+def test_settings_that_are_missing_and_hooks_that_may_not_run_are_found(folder: Path) -> None:
+    (folder / "metasched-jsv").chmod(0o600)
+    (folder / "hooks.conf").unlink()
+    found = findings(folder)
+    assert found[1][:2] == ("cell: verifier", "wrong")
+    assert found[1][2].startswith("metasched-jsv does not allow ")
+    assert found[1][3] == "chmod 0755 metasched-jsv"
+    remedy = f"copy deploy/gridengine/hooks.conf to {folder}"
+    assert found[2] == ("cell: hooks.conf of the epilog", "wrong", "hooks.conf cannot be read", remedy)
+
+
+def test_a_hook_that_fails_is_found_with_how_to_run_it(folder: Path) -> None:
+    (folder / "metasched-jsv").write_text("#!/bin/sh\necho 'no module' >&2\nexit 4\n")
+    _, found, _ = findings(folder)
+    user = User.named(str(os.geteuid())).name
+    assert found == ("cell: verifier", "wrong", "metasched-jsv fails with status 4: no module",
+                     f"run it as {user}: metasched-jsv --check")  # fmt: skip
+
+
+def test_only_the_epilog_keeps_jobs_that_are_not_delivered(folder: Path) -> None:
+    (folder / "state" / "ended.7.json").touch()
+    line = "1 jobs in state are undelivered, 0 were refused"
+    assert [each for each in findings(folder) if each[1] == "watch"] == [
+        ("cell: hooks.conf of the epilog", "watch", line, TELL)
+    ]
+
+
+def test_a_master_or_queues_that_do_not_answer_end_what_depends_on_them(folder: Path) -> None:
+    (folder / "qconf").write_text("#!/bin/sh\ncase $1 in -sq*) exit 1;; *) cat " + f"{folder}/conf;; esac\n")
+    found = findings(folder)
+    assert [each[:2] for each in found] == [("cell: master", "well"), ("cell: verifier", "well"),
+                                            ("cell: queues", "wrong")]  # fmt: skip
+    assert found[2][3] == "start sge_qmaster"
+    (folder / "qconf").write_text("#!/bin/sh\nexit 1\n")
+    ((check, state, _, remedy),) = findings(folder)
+    assert (check, state, remedy) == (
+        "cell: master", "wrong", "start sge_qmaster, see root and cell in [[grid_engine]]",
+    )  # fmt: skip
 
 
 def test_a_cell_that_does_not_answer_or_call_a_hook_is_found(folder: Path) -> None:
@@ -75,6 +161,9 @@ def test_hooks_that_are_switched_off_are_to_be_watched(folder: Path) -> None:
 def test_queues_whose_epilog_is_not_ours_are_found(folder: Path) -> None:
     configured(folder, epilog="none")
     (folder / "long").write_text(f"qname long\nepilog root@{folder}/metasched-epilog --beside /site/epilog\n")
+    assert findings(folder)[2] == (
+        "cell: queues", "watch", "no epilog of metasched in short", "metasched setup gridengine --everywhere",
+    )  # fmt: skip
     assert wrong(folder) == {"queues": "no epilog of metasched in short"}
     (folder / "short").write_text((folder / "long").read_text())
     assert wrong(folder) == {}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from candidate_functions.staged import StagedResult, staged_search
-from candidate_functions.terms import Observations, TermTable
+from candidate_functions.terms import Observations, TermTable, evaluate, positions
 from metasched.predictors.formulas import published as module
 from metasched.predictors.formulas.published import SPREAD, PublishedPredictor
 from metasched.predictors.formulas.sorted_list import LAST_SHARE, PATIENCE, SortedList
@@ -162,3 +162,85 @@ def test_a_combination_leaves_the_list_after_five_runs_in_its_last_tenth_and_not
         assert gone <= last
         assert not gone or number == PATIENCE
     assert models.in_last.max() < PATIENCE
+
+
+def by_first_defined(models: SortedList, n: float, p: float, cpu: float, bw: float) -> float:
+    """The time that the first combination gives which is defined, found one by one."""
+    where = [np.array([each]) for each in (n, p, cpu, bw)]
+    times = (
+        float(evaluate(each, own, *where)[0])
+        for each, own in zip(models.combinations, models.coefficients, strict=True)
+    )
+    return next((time for time in times if 0.0 < time < math.inf), math.inf)
+
+
+def test_each_of_many_requests_is_answered_by_the_first_combination_that_is_defined_for_it() -> None:
+    predictor, source = PublishedPredictor().fit(runs(60, noise=0.2)), np.random.default_rng(5)
+    state = predictor.state
+    assert state.alone is not None
+    # Coefficients of both signs, so that many combinations give no time above 0.
+    lists = [
+        replace(each, coefficients=source.choice([-1.0, 1.0], each.coefficients.shape))
+        for each in (state.parallel.keep(np.arange(6)), state.alone)
+    ]
+    lists[0].coefficients[0] = -1.0
+    predictor._state = replace(state, parallel=lists[0], alone=lists[1])
+    n, p = source.choice([1.0, 2.0, 50.0, 900.0], 200), source.choice([1.0, 2.0, 7.0], 200)
+    cpu, bw = source.choice([0.1, 1.0], 200), source.choice([0.5, 1.0, 80.0], 200)
+    found = predictor.expect_many(n, p, cpu, bw)
+    requests = zip(n, p, cpu, bw, strict=True)
+    expected = [by_first_defined(lists[int(each[1] == 1.0)], *map(float, each)) for each in requests]
+    assert found.tolist() == pytest.approx(expected)
+    assert {math.isinf(each) for each in expected} == {True, False}
+    for number in range(0, 200, 20):
+        request = Request(float(n[number]), int(p[number]), float(cpu[number]), float(bw[number]))
+        if math.isfinite(expected[number]):
+            prediction = predictor.predict(request)
+            assert prediction.execution_time == pytest.approx(expected[number])
+            assert sum(term.seconds for term in predictor.breakdown(request)) == pytest.approx(expected[number])
+            assert [term.name for term in predictor.breakdown(request)] == ["computation", "communication"]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_an_interval_is_a_factor_around_the_time_and_says_its_level(level: float) -> None:
+    predictor = PublishedPredictor().fit(runs(60, noise=0.1))
+    request = Request(1000, 4, 0.5, 50.0)
+    found = predictor.predict(request, level)
+    factor = math.exp(predictor.state.calibration.reach(level) * SPREAD)
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (found.execution_time / factor, found.execution_time * factor)
+    )
+    assert found.interval.level == level
+    assert predictor.predict(request).interval == predictor.predict(request, 0.9).interval
+    outside = Request(1e6, 4, 0.5, 50.0)
+    assert predictor.predict(outside).warnings == predictor.state.domain.warnings(outside) != ()
+
+
+@pytest.mark.parametrize("many", [3, 4, 5])
+def test_few_runs_score_the_simplest_model_by_relative_errors_where_four_are_left(many: int) -> None:
+    training = runs(many, counts=(2, 4, 8), noise=0.2)
+    state = PublishedPredictor().fit(training).state
+    assert state.alone is None
+    seen = observations(training)
+    columns = (TermTable.at(seen).columns(state.parallel.combinations[:1])[0] / seen.time).T
+    design, expected = columns[:, state.parallel.coefficients[0] > 0.0], []
+    for position in range(many if many >= 4 else 0):
+        others = np.arange(many) != position
+        coefficients, *_ = np.linalg.lstsq(design[others], np.ones(many - 1), rcond=None)
+        share = float(design[position] @ coefficients)
+        expected.append(score(1.0, share, SPREAD) if share > 0.0 else 3.0 / SPREAD)
+    assert state.calibration.scores == pytest.approx(expected)
+    assert state.notes
+    assert PublishedPredictor().fit(training).predict(Request(500, 4, 0.5, 50.0)).warnings[: len(state.notes)] == (
+        state.notes
+    )
+
+
+def test_a_list_allows_coefficients_below_0_unless_they_are_ruled_out() -> None:
+    n, p = np.tile(np.linspace(100, 900, 9), 3), np.repeat([2, 4, 8], 9)
+    time = 1e-3 * n**2 / p - 0.3 / np.sqrt(p)
+    seen = Observations.of(n, p, np.ones(n.size), np.full(n.size, 90.0), time)
+    combinations = positions(["n^2", "1", "bw", "p", "p^1/2"])[None, :]
+    plain, ruled = (SortedList.of(combinations, seen, **more) for more in ({}, {"nonnegative": True}))
+    assert plain.coefficients.min() < 0.0 <= ruled.coefficients.min()
+    assert (plain.relative, plain.nonnegative, ruled.nonnegative) == (False, False, True)
