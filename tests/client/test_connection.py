@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -171,3 +172,142 @@ def test_an_answer_that_ends_before_its_length_is_refused(missing: int, whole: b
         else:
             with pytest.raises(ValueError, match=r"^the answer was truncated$"):
                 _answer(here, time.monotonic() + 30.0, MOST)
+
+
+def exchanged(tmp_path: Path, answers: list[bytes], **asked: Any) -> tuple[Any, list[bytes]]:
+    """What a Unix socket that sends these answers is asked, and what comes of it."""
+    path, requests = str(tmp_path / "d.sock"), []
+
+    def serve(listening: socket.socket) -> None:
+        for answer in answers:
+            connection, _ = listening.accept()
+            with connection:
+                requests.append(connection.recv(65_536))
+                connection.sendall(answer)
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        serving = Thread(target=serve, args=(listening,), daemon=True)
+        serving.start()
+        found = ask(path, **({"method": "GET", "path": "/v1/status", "timeout": 30.0} | asked))
+        serving.join(30.0)
+    return found, requests
+
+
+OK = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+HEAD = b"Host: metasched\r\nAccept: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "request_sent"),
+    [
+        ({}, b"GET /v1/status HTTP/1.0\r\n" + HEAD + b"\r\n"),
+        ({"path": "/a b?x=1&y=\u00e4"}, b"GET /a%20b?x=1&y=%C3%A4 HTTP/1.0\r\n" + HEAD + b"\r\n"),
+        ({"token": "a\r\nb"}, b"GET /v1/status HTTP/1.0\r\n" + HEAD + b"Authorization: Bearer a%0D%0Ab\r\n\r\n"),
+        (
+            {"method": "POST", "document": {"a": 1}, "token": "t"},
+            b"POST /v1/status HTTP/1.0\r\n" + HEAD + b"Content-Type: application/json\r\nContent-Length: 8\r\n"
+            b'Authorization: Bearer t\r\n\r\n{"a": 1}',
+        ),
+        (
+            {"document": 0},
+            b"GET /v1/status HTTP/1.0\r\n" + HEAD
+            + b"Content-Type: application/json\r\nContent-Length: 1\r\n\r\n0",
+        ),
+    ],
+)  # fmt: skip
+def test_a_request_is_sent_byte_by_byte_as_it_is_asked_for(
+    asked: dict[str, Any], request_sent: bytes, tmp_path: Path
+) -> None:
+    assert exchanged(tmp_path, [OK], **asked) == ({}, [request_sent])
+
+
+def refuses(challenge: bytes) -> bytes:
+    return b"HTTP/1.0 401 No\r\n" + challenge + b'Content-Length: 16\r\n\r\n{"detail": "no"}'
+
+
+@pytest.mark.parametrize("made", ["MUNGE:Ab+/9=:", "MUNGE:A b:", "", "fails"])
+@pytest.mark.parametrize(
+    "challenge", [b"WWW-Authenticate: MUNGE\r\n", b"WWW-Authenticate: Bearer\r\n", b"X: munge\r\n"]
+)
+def test_whom_a_daemon_refuses_without_a_token_proves_who_asks_where_both_have_munge(
+    made: str, challenge: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "munge"
+    lines = f"echo '{made}'" if made != "fails" else "exit 1"
+    program.write_text(f'#!/bin/sh\nprintf %s "$1" >"{tmp_path}/words"\n{lines}\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    if made == "MUNGE:Ab+/9=:" and challenge.endswith(b": MUNGE\r\n"):
+        found, (first, second) = exchanged(tmp_path, [refuses(challenge), OK], path="/v1/a b")
+        assert found == {}
+        assert b"Authorization" not in first
+        assert b"\r\nAuthorization: MUNGE MUNGE:Ab+/9=:\r\n" in second
+        assert (tmp_path / "words").read_text(encoding="utf-8") == "--string=metasched GET /v1/a%20b"
+    else:
+        with pytest.raises(InputError, match=r"no$"):
+            exchanged(tmp_path, [refuses(challenge)], path="/v1/a b")
+
+
+def test_a_token_that_is_refused_is_not_replaced_by_another_proof(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refusal:
+        exchanged(tmp_path, [refuses(b"WWW-Authenticate: MUNGE\r\n")], token="t")
+    assert str(refusal.value) == f"{tmp_path / 'd.sock'}: no"
+
+
+class Pieces:
+    """A connection that gives these pieces one by one, and then ends."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+
+    def settimeout(self, seconds: float) -> None:
+        """The time that is left is positive."""
+        assert 0.0 < seconds <= 30.0
+
+    def recv(self, most: int) -> bytes:
+        """The next piece."""
+        return self.pieces.pop(0) if self.pieces else b""
+
+
+def answered(*pieces: bytes, most: int = MOST) -> tuple[int, bytes, bytes]:
+    made: Any = Pieces(*pieces)
+    return _answer(made, time.monotonic() + 30.0, most)
+
+
+def test_a_head_may_be_as_long_as_it_may_and_a_body_too() -> None:
+    line = b"HTTP/1.1 200 OK\r\nX: "
+    head = line + b"x" * (connection.MOST_HEAD - len(line))
+    assert connection.MOST_HEAD == 65_536
+    assert answered(head, b"\r\n\r\n{}") == (200, head, b"{}")
+    with pytest.raises(ValueError, match=r"^the answer is too long$"):
+        answered(head + b"x", b"\r\n\r\n{}")
+    short = b"HTTP/1.1 200 OK\r\n\r\n"
+    assert answered(short + b"12", b"345", most=5)[2] == b"12345"
+    with pytest.raises(ValueError, match=r"^the answer is too long$"):
+        answered(short + b"12", b"3456", most=5)
+
+
+def test_an_answer_in_single_bytes_is_the_same_and_ends_with_its_length() -> None:
+    whole = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}and more"
+    expected = (404, b"HTTP/1.1 404 Not Found\r\nContent-Length: 2", b"{}")
+    assert answered(whole) == expected
+    assert answered(*(whole[k : k + 1] for k in range(len(whole)))) == expected
+    assert answered(b"HTTP/1.0 2000 OK\r\n\r\n", b"x")[::2] == (200, b"x")
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/2 200 OK\r\n\r\n{}", b"HTTP/1.1 2x0\r\n\r\n{}"])
+def test_what_ends_before_its_head_or_has_another_is_no_http(sent: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^what it sends is not HTTP$"):
+        answered(sent)
+
+
+def test_who_does_not_answer_in_time_is_named_with_the_time(tmp_path: Path) -> None:
+    path = str(tmp_path / "d.sock")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        with pytest.raises(RuntimeError) as refusal:
+            ask(path, "GET", "/", timeout=0.05)
+    assert str(refusal.value) == f"the daemon at {path} does not answer within 0.05 s"

@@ -16,6 +16,10 @@ def test_a_line_of_somebody_else_is_printable() -> None:
 
 def test_a_line_of_somebody_else_is_bounded() -> None:
     assert one_line("x" * 1000, 40) == "x" * 40
+    assert one_line("x" * 1000) == "x" * 300
+    # What is white at the beginning leaves room for what follows, of twice as much.
+    assert one_line(" " * 50 + "y" * 50, 40) == "y" * 30
+    assert one_line(" " * 80 + "y", 40) == ""
 
 
 @pytest.mark.parametrize(
