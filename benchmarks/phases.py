@@ -43,7 +43,7 @@ def main(
 ) -> None:
     """Print the mean PPE inside and outside the range of sizes trained on, frozen after training and learning on."""
     (group,) = groups(read_campaign(campaign).runs)
-    training, asked = group.training, group.rest
+    training, asked, progress = group.training, group.rest, Console(stderr=True)
     smallest, largest = (pick(run.problem_size for run in training) for pick in (min, max))
     table = Table(title="mean PPE (%) and coverage of 90 % intervals, inside and outside the sizes trained on")
     for heading in ("model", "learns on", "inside", "outside", "coverage"):
@@ -63,7 +63,7 @@ def main(
             ),
         }
         outcomes: dict[str, list[Outcome]] = {name: [] for name in ways}
-        for run in track(asked, "predicting", console=Console(stderr=True)):
+        for run in track(asked, "predicting", console=progress, disable=not progress.is_terminal):
             for name, predict in ways.items():
                 outcomes[name].append(Outcome(run, predict(run)))
             if learning:

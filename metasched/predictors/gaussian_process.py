@@ -7,7 +7,7 @@ predicted time is modelled as a sum of four independent parts:
 * ``scaling``, a Wiener process in log P: the farther apart two processor counts are, the weaker their correlation;
 * the uncertainty of the formula's parameters: ``basis`` has the derivatives of log time by each of them, whose
   coefficients have normal priors;
-* noise with the tails of a Student t distribution, and with a variance of its own for each run.
+* noise with the tails of a Student t distribution, whose size may differ between one processor and many.
 
 The scales of these parts are estimated from the runs by marginal likelihood with log-normal priors, which matter while
 runs are few (Rasmussen & Williams, Gaussian Processes for Machine Learning, sections 2.7 and 5.4.1). The coefficients
@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
@@ -44,24 +45,35 @@ class Scales:
     bend : standard deviation of the smooth part.
     lengths : its length scale for each input.
     scaling : standard deviation of the Wiener process over one unit of log P.
-    noise : standard deviation of the noise.
+    noise : standard deviation of the noise on many processors.
+    alone : the noise on one processor relative to that.
+
+    Examples
+    --------
+    >>> Scales(0.1, (2.0, 2.0), 0.1, 0.03, alone=0.5).noise_on(np.array([1.0, 2.0, 1000.0])).round(3)
+    array([0.015, 0.023, 0.03 ])
     """
 
     bend: float
     lengths: tuple[float, ...]
     scaling: float
     noise: float
+    alone: float = 1.0
 
     @property
     def logs(self) -> Floats:
-        """All as one vector of shape (d + 3,): bend, lengths, scaling, noise."""
-        return np.log([self.bend, *self.lengths, self.scaling, self.noise])
+        """All as one vector of shape (d + 4,): bend, lengths, scaling, noise, alone."""
+        return np.log([self.bend, *self.lengths, self.scaling, self.noise, self.alone])
 
     @classmethod
     def of_logs(cls, logs: Floats) -> Scales:
-        """The scales of such a vector, shape (d + 3,)."""
-        bend, *lengths, scaling, noise = np.exp(logs).tolist()
-        return cls(bend, tuple(lengths), scaling, noise)
+        """The scales of such a vector, shape (d + 4,)."""
+        bend, *lengths, scaling, noise, alone = np.exp(logs).tolist()
+        return cls(bend, tuple(lengths), scaling, noise, alone)
+
+    def noise_on(self, processors: Any) -> Any:
+        """Standard deviation of the noise on P processors, for a number or an array of shape (n,)."""
+        return self.noise * (1.0 - (1.0 - self.alone) / processors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +86,14 @@ class ScalePrior:
     spread : standard deviation of the logarithm of each scale.
     fixed_lengths : the length scales of this many first inputs stay at their medians; the others are learned.
     least_noise : lower bound of the noise.
+    fixed_alone : whether the noise on one processor relative to that on many stays at its median.
     """
 
     medians: Scales
     spread: float = 0.7
     fixed_lengths: int = 0
     least_noise: float = 0.01
+    fixed_alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ class ResidualProcess:
     spreads : array of shape (l,), prior standard deviation of each of these parameters.
     error : array of shape (n,), log(measured / formula).
     scales : of the parts.
-    noise : array of shape (n,), variance of each run's noise relative to the usual; 1 if None.
+    noise : array of shape (n,), variance of each run's noise relative to that expected on its processors; 1 if None.
     extra : array of shape (n,), variance of further disturbances of each run; 0 if None.
     moved : whether the most probable coefficients are part of the mean. Not if the formula already has its most
         probable parameters: then the coefficients only contribute to the variance.
@@ -179,8 +193,9 @@ class ResidualProcess:
         self._kinship = kinship
         # On the target platform, its own scaling and that of all platforms add up to one Wiener process.
         self._whole = replace(scales, scaling=math.hypot(scales.scaling, kinship.shared if kinship else 0.0))
-        covariance = run_covariance(scales, points, basis, scales.noise**2 * self._noise + self._extra, kinship)
-        self._factor = scipy.linalg.cholesky(covariance, lower=True)
+        self._usual = scales.noise_on(np.exp(points[:, 1])) ** 2
+        alone = self._usual * self._noise + self._extra
+        self._factor = scipy.linalg.cholesky(run_covariance(scales, points, basis, alone, kinship), lower=True)
         white = scipy.linalg.solve_triangular(self._factor, np.column_stack([basis, error]), lower=True)
         self._white, self._white_error = white[:, :-1], white[:, -1]
         scaled = self._white * spreads
@@ -222,29 +237,29 @@ class ResidualProcess:
         """Mean of smooth part and scaling alone at points (m, d)."""
         return np.asarray(self._form(points) @ self.weights)
 
-    def predict(self, points: Floats, basis: Floats, noise: Floats | float = 1.0) -> tuple[Floats, Floats]:
+    def predict(self, points: Floats, basis: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of log(measured / formula) of new runs, for points (m, d) and basis (m, l).
 
         Parameters
         ----------
         points : of the new runs, as those learned, shape (m, d).
         basis : derivatives of the formula's log time by its parameters there, shape (m, l).
-        noise : variance of the noise of the new runs relative to the usual, a number or of shape (m,).
         """
         mean, variance, absorbed = self.form(points)
-        return mean + basis @ self.moves, self.spread(variance, (basis - absorbed).T, noise)
+        noise = self.scales.noise_on(np.exp(points[:, 1]))
+        return mean + basis @ self.moves, self.spread(variance, (basis - absorbed).T, noise**2)
 
-    def spread(self, variance: Floats, basis: Floats, noise: Floats | float) -> Floats:
+    def spread(self, variance: Floats, basis: Floats, noise: Floats) -> Floats:
         """Standard deviation for new runs, from the process' variance, the unexplained basis (l, m) and the noise.
 
         Parameters
         ----------
         variance : of the process, shape (m,).
         basis : the formula's derivatives without what the learned runs explain of them, shape (l, m).
-        noise : variance of the noise of the new runs relative to the usual.
+        noise : variance of the noise of the new runs, shape (m,).
         """
         free = self.roots @ basis
-        return np.asarray(np.sqrt(np.einsum("ij,ij->j", free, free) + variance + self.scales.noise**2 * noise))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", free, free) + variance + noise))
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Error of every run predicted from the others under these scales, and its deviation (Eqs. 5.10-12 there).
@@ -293,8 +308,7 @@ class ResidualProcess:
 
     def _usual_spread(self, variance: Floats) -> Floats:
         """Standard deviations without the further disturbances of single runs."""
-        usual = self.scales.noise**2
-        return np.sqrt(np.maximum(variance - usual * (self._noise - 1.0) - self._extra, usual))
+        return np.asarray(np.sqrt(np.maximum(variance - self._usual * (self._noise - 1.0) - self._extra, self._usual)))
 
     @cached_property
     def _asked(self) -> Floats:
@@ -378,7 +392,7 @@ def most_probable(
     >>> bool(0.17 < found.noise < 0.23)
     True
     """
-    inputs = points.shape[1]
+    inputs, few = points.shape[1], np.exp(-points[:, 1])
     shape = np.ones(len(error)) if noise is None else noise
     squared = (points[:, None, :] - points[None, :, :]) ** 2
     wiener = np.minimum.outer(points[:, 1], points[:, 1])
@@ -390,19 +404,20 @@ def most_probable(
         wiener = wiener * same
         fixed += kinship.covariance(points, basis)
     identity, medians = np.eye(len(error)), prior.medians.logs
-    free = np.array([True, *(place >= prior.fixed_lengths for place in range(inputs)), True, True])
+    free = np.array([True, *(k >= prior.fixed_lengths for k in range(inputs)), True, True, not prior.fixed_alone])
     full = np.where(free, start.logs, medians)
 
     def negative_log_posterior(chosen: Floats) -> tuple[float, Floats]:
         logs = full.copy()
         logs[free] = chosen
-        bend2, scaling2, noise2 = np.exp(2.0 * logs[[0, -2, -1]])
-        lengths = np.exp(logs[1:-2])
+        bend2, scaling2, noise2 = np.exp(2.0 * logs[[0, -3, -2]])
+        lengths, alone = np.exp(logs[1:-3]), np.exp(logs[-1])
+        waiting = 1.0 - (1.0 - alone) * few
         root = math.sqrt(5.0) * np.sqrt(squared @ lengths**-2.0)
         decay = np.exp(-root) * same
         bend = bend2 * (1.0 + root + root * root / 3.0) * decay
         covariance = bend + scaling2 * wiener + fixed
-        covariance[np.diag_indices(len(error))] += noise2 * shape
+        covariance[np.diag_indices(len(error))] += noise2 * shape * waiting**2
         factor = scipy.linalg.cholesky(covariance, lower=True)
         weights = scipy.linalg.cho_solve((factor, True), error)
         away = (logs - medians) / prior.spread
@@ -411,15 +426,16 @@ def most_probable(
         slope = scipy.linalg.cho_solve((factor, True), identity) - np.outer(weights, weights)
         gradient = np.zeros(len(logs))
         gradient[0] = np.sum(slope * bend)
-        if free[1:-2].any():
+        if free[1:-3].any():
             by_length = slope * (bend2 * 5.0 / 3.0 * (1.0 + root) * decay)
-            gradient[1:-2] = 0.5 * np.einsum("ij,ijd->d", by_length, squared) * lengths**-2.0
-        gradient[-2] = scaling2 * np.sum(slope * wiener)
-        gradient[-1] = noise2 * np.diag(slope) @ shape
+            gradient[1:-3] = 0.5 * np.einsum("ij,ijd->d", by_length, squared) * lengths**-2.0
+        gradient[-3] = scaling2 * np.sum(slope * wiener)
+        of_runs = noise2 * np.diag(slope) * shape * waiting
+        gradient[-2:] = of_runs @ waiting, alone * of_runs @ few
         return float(value), (gradient + away / prior.spread)[free]
 
     bounds = np.stack([medians - REACH, medians + REACH], axis=1)
-    bounds[-1, 0] = math.log(prior.least_noise)
+    bounds[-2, 0] = math.log(prior.least_noise)
     found = scipy.optimize.minimize(
         negative_log_posterior, full[free], jac=True, method="L-BFGS-B", bounds=bounds[free]
     )

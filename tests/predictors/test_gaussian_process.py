@@ -104,20 +104,21 @@ def test_no_scales_near_those_found_are_more_probable() -> None:
     rng = np.random.default_rng(4)
     where = np.log(np.stack([rng.uniform(100, 900, 40), rng.choice([1.0, 2.0, 4.0], 40)], axis=1))
     error = 0.2 * np.sin(4.0 * where[:, 0]) + 0.1 * where[:, 1] + rng.normal(0, 0.05, 40)
-    prior = ScalePrior(Scales(0.1, (1.0, 3.0), 0.05, 0.1))
+    prior = ScalePrior(Scales(0.1, (1.0, 3.0), 0.05, 0.1, 0.7), fixed_alone=False)
 
     def improbable(logs: Floats) -> float:
         """The negative logarithm of the posterior, by the kernel pair by pair."""
-        bend, first, second, scaling, noise = np.exp(logs)
+        bend, first, second, scaling, noise, alone = np.exp(logs)
         r = np.sqrt(5 * (((where[:, None] - where[None]) / [first, second]) ** 2).sum(axis=2))
         matrix = bend**2 * (1 + r + r * r / 3) * np.exp(-r) + scaling**2 * np.minimum.outer(where[:, 1], where[:, 1])
-        matrix += 0.09 + noise**2 * np.eye(40)  # one lever of all runs alike, with a spread of 0.3
+        matrix += 0.09  # one lever of all runs alike, with a spread of 0.3
+        matrix += np.diag((noise * (1.0 - (1.0 - alone) / np.exp(where[:, 1]))) ** 2)
         away = (logs - prior.medians.logs) / prior.spread
         determinant = np.linalg.slogdet(matrix)[1]
         return float(0.5 * (error @ np.linalg.solve(matrix, error) + determinant + away @ away))
 
     found = most_probable(where, np.ones((40, 1)), np.array([0.3]), error, prior, prior.medians).logs
-    steps = [0.1 * sign * np.eye(5)[which] for which in range(5) for sign in (-1, 1)]
+    steps = [0.1 * sign * np.eye(6)[which] for which in range(6) for sign in (-1, 1)]
     assert all(improbable(found + step) > improbable(found) for step in steps)
 
 

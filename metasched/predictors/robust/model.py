@@ -35,10 +35,12 @@ from metasched.predictors.robust.shared_scaling import sharing
 from metasched.predictors.robust.structure import Numbers, Structure, factors
 from metasched.records import DEFAULT_SETTINGS, Settings
 
-#: Prior medians of the scales: smooth part, its lengths in log N and log P, scaling, noise. Halving or doubling any of
-#: them changes the mean error on the design seeds by less than 3 % of it, at every number of runs.
-#: The noise is the median of what all runs of a campaign show, on the design seeds and on other programs.
-SCALES = ScalePrior(Scales(0.06, (2.0, 2.0), 0.05, 0.018), fixed_lengths=2, least_noise=0.006)
+#: Prior medians of the scales: smooth part, its lengths in log N and log P, scaling, noise, and the noise on one
+#: processor relative to that on many. Halving or doubling any but the last changes the mean error on the design seeds
+#: by less than 3 % of it, at every number of runs. The noise is the median of what all runs of a campaign show, on the
+#: design seeds and on other programs. It is smaller on one processor: the more processes wait for each other, the less
+#: the smallest averages say about the loads that delay a run.
+SCALES = ScalePrior(Scales(0.06, (2.0, 2.0), 0.05, 0.032, 0.33), fixed_lengths=2, least_noise=0.011, fixed_alone=False)
 #: Length scale of the smooth part in each column of the settings.
 LENGTH = 2.0
 #: Rounds in which formula, scales and weights are estimated, the last one without scales and weights: usually, and the
@@ -65,21 +67,15 @@ OUTSIDE_UNDIVIDED = 0.15
 #: intervals beyond the learned P of the design campaigns is 92 % at 60 runs (82 % without), and on four other programs
 #: 93 % (70 % without).
 SPREADING_OUTSIDE = 0.5
-#: Factor on their mean: the noise of the next run has longer tails than the weights of past runs show.
-TAILS = 1.2
+#: Factor on their mean: the noise of the next run has longer tails than the weights of past runs show. With it 90 to
+#: 92 % of the runs of the design seeds are within their 90 % intervals, at every number of runs.
+TAILS = 1.7
 #: Largest number of processor counts whose part of the formula is cached.
 MOST_COUNTS = 4096
 #: Largest number of cached answers to single requests.
 MOST_ANSWERS = 16
-#: Standard deviation of the noise on many processors, and how much smaller it is on one, in units of its scale: the
-#: more processes wait for each other, the less the smallest averages say about the loads that delay a run. For 2,400
-#: errors on the design seeds and two recorded campaigns the log likelihood is larger by 60 than with the same noise for
-#: all runs, and by 100 than with noise that grows with the load. With :data:`TAILS` and :data:`OUTSIDE`, chosen there
-#: too, the coverage of 90 % intervals is 90 and 93 % at 20 and at 60 runs of the design seeds, and 90 % at both of the
-#: recorded campaigns.
-NOISE, NOISE_ALONE = 1.8, 1.2
-#: The former if no load varied: that of some ten processors for all.
-NOISE_UNVARIED = 1.67
+#: The noise on one processor relative to that on many if no load varied: no load is then seen only in part.
+ALONE_UNVARIED = 1.0
 
 
 @dataclass(frozen=True)
@@ -130,14 +126,15 @@ class Model:
         """
         sample = _Sample.of(runs, settings, platforms)
         rounds = ROUNDS if sample.alone or scales is not None else ROUNDS_OF_SEVERAL
-        prior, weights = scale_prior(sample.points.shape[1]), np.ones(len(sample.runs))
+        prior, weights = scale_prior(sample.points.shape[1], sample.loads), np.ones(len(sample.runs))
         scales = scales if scales is not None and len(scales.lengths) == sample.points.shape[1] else prior.medians
         formula = Structure.around(sample.runs, sample.effects, sample.rows)
         expected, spreads = formula.vector, formula.spreads
         for turn in range(rounds):
-            noise, extra = sample.noise / weights, sample.disturbed(formula)
+            noise, extra = 1.0 / weights, sample.disturbed(formula)
             slopes, kin = sample.left_by(formula)[0], sample.kinship(formula, scales, weights)
-            covariance = run_covariance(scales, sample.points, slopes, scales.noise**2 * noise + extra, kin)
+            alone = scales.noise_on(sample.runs.processors) ** 2 * noise + extra
+            covariance = run_covariance(scales, sample.points, slopes, alone, kin)
             formula = formula.fitted(sample.runs, expected, covariance, sample.rows)
             if search and turn < rounds - 1:
                 slopes, error = sample.left_by(formula)
@@ -229,8 +226,7 @@ class Model:
         mean, variance, absorbed = self.process.form(within)
         away_n, away_p = max(log_n - high_n, low_n - log_n, 0.0), max(log_p - high_p, low_p - log_p, 0.0)
         free = self.process.roots @ (slopes - absorbed[0])
-        noise = self.process.scales.noise * (self._noise[0] - self._noise[1] / p)
-        disturbed = float(free @ free) + self.noise_factor * noise * noise
+        disturbed = float(free @ free) + self.noise_factor * self.process.scales.noise_on(p) ** 2
         outside = (self._outside * away_n) ** 2 + (self._outside**2 + (SPREADING_OUTSIDE * sent) ** 2) * away_p**2
         spread = math.sqrt(float(variance[0]) + outside + disturbed + self._unstated)
         first, second = (math.exp(min(term + mean[0], 709.0)) for term in (computation, communication))
@@ -256,10 +252,6 @@ class Model:
     @cached_property
     def _middle(self) -> tuple[float, float]:
         return math.log(self.formula.size), math.log(self.formula.bandwidth)
-
-    @cached_property
-    def _noise(self) -> tuple[float, float]:
-        return noise_numbers(self.loads)
 
     @cached_property
     def _outside(self) -> float:
@@ -294,10 +286,10 @@ class Model:
         """All that depends on P alone, shape (7 + 2 e, k): the rows of the formula, then two more.
 
         The first of these is the squared distance (in logarithms) from the learned counts, the second the variance of
-        the noise relative to the usual.
+        the noise.
         """
         away = self._away(np.log(p), 1)
-        return np.vstack([self.formula.of_counts(p), away, self.noise_factor * relative_noise(p, self.loads)])
+        return np.vstack([self.formula.of_counts(p), away, self.noise_factor * self.process.scales.noise_on(p) ** 2])
 
     def at(self, log_n: Floats, cpu: Floats, bw: Floats, of_counts: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms.
@@ -353,7 +345,7 @@ class Model:
             for away in (points[:, side] - self.box[1][side], self.box[0][side] - points[:, side]):
                 away = np.maximum(away, 0.0)
                 beyond += (self._outside**2 + alike) * np.minimum.outer(away, away) ** 2
-        noise = self.noise_factor * self.process.scales.noise**2 * relative_noise(p, self.loads)
+        noise = self.noise_factor * self.process.scales.noise_on(p) ** 2
         return within - across + free.T @ free + beyond, noise
 
     def _away(self, values: Floats, side: int) -> Floats:
@@ -384,35 +376,11 @@ def _sum(computation: Floats, communication: Floats) -> Floats:
         return np.asarray(np.exp(computation, out=computation) + np.exp(communication, out=communication))
 
 
-def noise_numbers(loads: Loads) -> tuple[float, float]:
-    """Standard deviation of the noise on many processors, and how much smaller it is on one, in units of its scale.
-
-    If the loads do not vary, their smallest averages represent them fully, and the noise is the same for all counts.
-
-    Examples
-    --------
-    >>> noise_numbers(Loads(1.0, 1000.0, 0.1, 0.1, varied=False))
-    (1.67, 0.0)
-    """
-    return (NOISE, NOISE_ALONE) if loads.varied else (NOISE_UNVARIED, 0.0)
-
-
-def relative_noise(processors: Floats, loads: Loads) -> Floats:
-    """Variance of the noise of runs on P processors relative to the scale of the noise, shape (n,).
-
-    Examples
-    --------
-    >>> relative_noise(np.array([1.0, 2.0, 8.0]), Loads(0.8, 90.0, 0.1, 0.1, varied=True)).round(2)
-    array([0.36, 1.44, 2.72])
-    """
-    many, less = noise_numbers(loads)
-    return np.asarray((many - less / processors) ** 2)
-
-
-def scale_prior(inputs: int) -> ScalePrior:
-    """:data:`SCALES` for a process with further inputs besides N and P."""
+def scale_prior(inputs: int, loads: Loads) -> ScalePrior:
+    """:data:`SCALES` for a process with further inputs besides N and P, and for loads that may not vary."""
     lengths = SCALES.medians.lengths + (LENGTH,) * (inputs - 2)
-    return replace(SCALES, medians=replace(SCALES.medians, lengths=lengths))
+    alone = SCALES.medians.alone if loads.varied else ALONE_UNVARIED
+    return replace(SCALES, medians=replace(SCALES.medians, lengths=lengths, alone=alone))
 
 
 @dataclass(frozen=True)
@@ -421,7 +389,6 @@ class _Sample:
 
     runs: Observations
     points: Floats
-    noise: Floats
     loads: Loads
     cpu_spread: Floats
     bandwidth_spread: Floats
@@ -443,11 +410,8 @@ class _Sample:
         points = np.hstack([points, rows])
         chosen = well_chosen(points)
         whole, cpu_spread, bandwidth_spread = loads.filled(runs.at(chosen))
-        noise = relative_noise(whole.processors, loads)
         effects = Effects(columns)
-        return cls(
-            whole, points[chosen], noise, loads, cpu_spread, bandwidth_spread, effects, rows[chosen], platform[chosen]
-        )
+        return cls(whole, points[chosen], loads, cpu_spread, bandwidth_spread, effects, rows[chosen], platform[chosen])
 
     @property
     def alone(self) -> bool:
@@ -461,7 +425,7 @@ class _Sample:
         kinship = Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
         slopes, error = self.left_by(formula)
         error += slopes @ (formula.vector - Structure.around(self.runs, self.effects, self.rows).vector)
-        alone = scales.noise**2 * self.noise / weights + self.disturbed(formula)
+        alone = scales.noise_on(self.runs.processors) ** 2 / weights + self.disturbed(formula)
         return sharing(kinship, scales, self.points, slopes, formula.spreads, error, alone)
 
     def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
@@ -509,7 +473,7 @@ class _Sample:
             formula.spreads,
             error,
             scales,
-            noise=self.noise / weights,
+            noise=1.0 / weights,
             extra=self.disturbed(formula),
             moved=False,
             kinship=self.kinship(formula, scales, weights),

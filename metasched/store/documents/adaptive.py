@@ -11,6 +11,7 @@ from pydantic import Field, FiniteFloat, model_validator
 from metasched.predictors.formulas.published import PublishedPredictor, PublishedState
 from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import Drift, Surprise
+from metasched.predictors.robust.loads import Loads
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.robust.state import RobustState
@@ -35,6 +36,9 @@ from metasched.store.documents.parts import (
 
 #: Fields of robust documents from when the method was a committee, which are passed over.
 COMMITTEE = ("trend", "kernels", "record", "extrapolation")
+#: Factor on the noise of robust documents from before the noise on one processor was learned, and what this then was,
+#: relative to that on many: where no load varied, and where loads varied.
+EARLIER_NOISE = {False: (1.67, 1.0), True: (1.8, 1.0 / 3.0)}
 
 
 class _Adaptive(LearnedPart):
@@ -194,9 +198,12 @@ class RobustDocument(_Adaptive):
         if self.formula is None or self.scales is None:
             return predictor.fit(self.runs())
         predictor.window = self.runs()
-        scales = self.scales.build()
         doubted = frozenset(self.doubted)
         known = predictor.known(doubted)
+        scales = self.scales.build()
+        if "alone" not in self.scales.model_fields_set:
+            factor, alone = EARLIER_NOISE[Loads.of(measured(known.runs)).varied]
+            scales = replace(scales, noise=factor * scales.noise, alone=alone)
         if not known.own:
             raise InputError("doubted names every user of the window, expected some to be believed")
         predictor.state = RobustState(

@@ -111,6 +111,7 @@ class ScalesPart(RecordPart):
     lengths: Annotated[list[Positive], Field(min_length=2, max_length=2 + MOST_COLUMNS)]
     scaling: Positive
     noise: Positive
+    alone: Positive = 1.0
 
 
 class ListPart(Part):

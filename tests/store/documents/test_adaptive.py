@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +83,22 @@ def test_a_robust_document_of_the_former_committee_is_fitted_again_to_the_runs_i
     for request in REQUESTS:
         assert again.predict(request) == fresh.predict(request)
     assert parse(dump(again)).predict(REQUESTS[0]) == again.predict(REQUESTS[0])
+
+
+@pytest.mark.parametrize(("varied", "noise", "alone"), [(True, 0.036, 1.0 / 3.0), (False, 0.0334, 1.0)])
+def test_a_robust_document_from_before_noise_on_one_processor_was_learned(
+    varied: bool, noise: float, alone: float
+) -> None:
+    window = [run if varied else replace(run, min_avg_avail_cpu=0.8, min_avg_avail_bw=90.0) for run in runs(12)]
+    document = json.loads(dump(RobustPredictor("made", "c8").fit(window)))
+    document["scales"] = {**document["scales"], "noise": noise, "alone": alone}
+    known = parse(json.dumps(document))
+    document["scales"]["noise"] = 0.02
+    del document["scales"]["alone"]
+    earlier = parse(json.dumps(document))
+    for request in REQUESTS:
+        assert earlier.predict(request).execution_time == pytest.approx(known.predict(request).execution_time)
+        assert earlier.predict(request).interval.high == pytest.approx(known.predict(request).interval.high)
 
 
 @pytest.mark.parametrize(
