@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("cosmic_ray", reason="cosmic-ray is in the extra mutation")
+from metasched.cli.app import VERBS
 from tests import mutation
 from tests.executed_lines import FOLDER, ExecutedLines, environment, importers, record
 from tests.nearby_tests import nearby
@@ -168,11 +169,12 @@ def test_near_a_module_are_its_examples_what_imports_it_and_the_rest_of_its_room
 
 
 def test_near_a_module_of_the_command_line_are_the_calls_of_its_verbs(tree: Path) -> None:
+    place = VERBS["surface"].rpartition(".")[0].replace(".", "/")
     write(
         tree,
         {
             "metasched/cli/__init__.py": "",
-            "metasched/cli/surface.py": "from metasched.cli.bars import bar\n",
+            f"metasched/cli/{place}.py": "from metasched.cli.bars import bar\n",
             "metasched/cli/bars.py": "def bar():\n    return 1\n",
             "tests/other/test_shown.py": 'def test_surface():\n    main(["surface"])\n',
         },
@@ -376,3 +378,27 @@ def test_a_fault_that_cannot_be_made_or_that_python_cannot_read_is_not_drawn(tmp
     )
     drawn = mutation.drawn(tmp_path, "toy", 9, 1)
     assert {mutant.operator for mutant in drawn} == {"core/NumberReplacer"}
+
+
+def test_near_a_module_are_whole_answers_that_come_from_it_and_the_defaults(tree: Path) -> None:
+    write(
+        tree,
+        {
+            "monitors/toy/inner.py": "def inner():\n    return 1\n",
+            "monitors/toy/middle.py": "from monitors.toy.inner import inner\n\n\ndef middle():\n    return inner()\n",
+            "monitors/toy/outer.py": "from monitors.toy.middle import middle\n\n\ndef outer():\n    return middle()\n",
+            "monitors/toy/last.py": "from monitors.toy.outer import outer\n\n\ndef last():\n    return outer()\n",
+            "tests/other/asked.py": "from monitors.toy.last import last\nfrom tests.other import again\n",
+            "tests/other/again.py": "from tests.other.asked import last\n",
+            "tests/other/test_whole_toys.py": "from tests.other.again import last\n",
+            "tests/other/test_whole_others.py": "",
+            "tests/test_fields.py": "",
+        },
+    )
+    assert nearby(tree, tree / "monitors/toy/inner.py")[-1] == [
+        "tests/other/test_whole_toys.py",
+        "tests/test_fields.py",
+    ]
+    first, *_, last = nearby(tree, tree / "monitors/toy/last.py")
+    assert "tests/other/test_whole_toys.py" in first
+    assert last == ["tests/test_fields.py"]

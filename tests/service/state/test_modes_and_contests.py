@@ -173,9 +173,13 @@ def test_the_c_library_is_told_what_malloc_h_calls_these_settings(monkeypatch: p
 
 
 def test_a_c_library_without_these_calls_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_use, "ctypes", SimpleNamespace(CDLL=lambda name: SimpleNamespace()))
+    opened: list[str | None] = []
+    monkeypatch.setattr(
+        memory_use, "ctypes", SimpleNamespace(CDLL=lambda name: opened.append(name) or SimpleNamespace())
+    )
     memory_use.keep_little()
     memory_use.give_back()
+    assert opened == [None, None]
 
 
 def test_what_is_there_is_never_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
