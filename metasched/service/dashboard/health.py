@@ -53,8 +53,8 @@ def checks(daemon: Daemon, now: float) -> Iterator[Check]:
         f"{count(nodes, 'node')}, {silent or 'none'} silent for more than {STALE_AFTER / 60:.0f} min",
     )
     waiting = daemon.writes.waiting
-    found = faults.get("damaged", f"{count(waiting, 'batch', 'batches')} to write")
-    yield Check("database", waiting < BATCHES and "damaged" not in faults, found)
+    fault = faults.get("damaged") or faults.get("database")
+    yield Check("database", waiting < BATCHES and not fault, fault or f"{count(waiting, 'batch', 'batches')} to write")
     runs, failures = daemon.models.waiting, daemon.models.failures
     yield Check(
         "learning",

@@ -30,6 +30,8 @@ MOST_TOGETHER = 512
 #: Seconds from one transaction to the next for each batch in the last one, and at most: the more comes in, the more
 #: shares the next one, since most of what a transaction of a few batches costs is the transaction.
 APART, LONGEST_APART = 0.02, 0.1
+#: The same failure is logged once in so many seconds.
+LOGGED_EVERY = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ class _Item:
 
 class WriteQueue:
     """Stores loads, runs, placements and ended jobs in the order in which they were handed in, kind by kind.
+
+    Attributes
+    ----------
+    fault : why the database took nothing the last time, empty where it did.
 
     Examples
     --------
@@ -65,6 +71,9 @@ class WriteQueue:
             "placements": store.placements.add,
             "ended": store.ended.add,
         }
+        self._name = store.name
+        self.fault = ""
+        self._logged: tuple[str, float] = "", 0.0
         self._unwritten: dict[str, AdvisedPlacement] = {}
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-writer", daemon=True)
@@ -140,10 +149,11 @@ class WriteQueue:
                 for item in items:  # What is wrong with one is not the others' fault.
                     self._write(kind, [item])
                 return
-            _log.error("%d batches of %s were not stored: %s", len(items), kind, error)
+            self._note(kind, len(items), error)
             for item in items:
                 item.done.set_exception(error)
         else:
+            self.fault = ""
             for item in items:
                 if not isinstance(new, frozenset):
                     item.done.set_result(None)
@@ -151,3 +161,11 @@ class WriteQueue:
                 own = new & {row.uid for row in item.rows}
                 new -= own  # of several that hand in the same run, one has stored it
                 item.done.set_result(own)
+
+    def _note(self, kind: str, batches: int, error: Exception) -> None:
+        if isinstance(error, StoreError):
+            self.fault = str(error).removeprefix(f"{self._name}: ")
+        said, now = str(error), time.monotonic()
+        if said != self._logged[0] or now > self._logged[1] + LOGGED_EVERY:
+            _log.error("%d batches of %s were not stored, as any that follow: %s", batches, kind, said)
+            self._logged = said, now

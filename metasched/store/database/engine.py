@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleErr
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from metasched.records import InputError
+from metasched.store.database.opened_file import MovedFileError, OpenedFile
 from metasched.store.errors import StoreError
 from metasched.store.files.user_folders import data_folder
 
@@ -65,6 +66,8 @@ def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", lambda connection, _: _prepare(connection, timeout))
         event.listen(engine, "begin", _begin)
+        if not _in_memory(engine):
+            OpenedFile(engine)
     return engine
 
 
@@ -73,17 +76,20 @@ def make_as_folder_owner(engine: Engine) -> None:
 
     An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
     """
-    name = engine.url.database
-    in_memory = name in (None, "", ":memory:") or "uri" in engine.url.query
-    if engine.dialect.name != "sqlite" or name is None or in_memory or os.geteuid() != 0:
+    if engine.dialect.name != "sqlite" or _in_memory(engine) or os.geteuid() != 0:
         return
-    path = Path(name)
+    path = Path(engine.url.database or "")
     try:
         folder = os.stat(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o640))
         os.chown(path, folder.st_uid, folder.st_gid)
     except OSError:
         return  # It is there already, or cannot be created: whoever opens it next says so.
+
+
+def _in_memory(engine: Engine) -> bool:
+    """Whether a SQLite database is no file, or one that SQLite finds by an address of its own."""
+    return engine.url.database in (None, "", ":memory:") or "uri" in engine.url.query
 
 
 def _engine(url: URL) -> Engine:
@@ -122,6 +128,9 @@ def writing(engine: Engine) -> Iterator[Connection]:
 def _said_clearly(engine: Engine) -> Iterator[None]:
     try:
         yield
+    except MovedFileError:
+        engine.dispose()  # its connections are to a file that is not there
+        raise
     except (DBAPIError, PoolTimeoutError) as error:
         said = str(getattr(error, "orig", None) or error)
         meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), " ".join(said.split()))

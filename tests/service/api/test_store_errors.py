@@ -85,11 +85,8 @@ def absent(daemon: Daemon) -> Iterator[None]:
     """The file system of the database is not mounted."""
     folder = Path(daemon.store.name).parent
     away = folder.rename(folder.with_name("away"))
-    # Only now: a connection that the daemon's own work opened before it would still reach the file.
-    daemon.store.engine.dispose()
     yield
     away.rename(folder)
-    daemon.store.engine.dispose()
 
 
 def _with_pragma(daemon: Daemon, pragma: str) -> Callable[[], None]:
@@ -141,7 +138,13 @@ def test_what_cannot_be_written_is_unavailable_and_then_taken(
     assert failed.status_code == 503, failed.text
     assert int(failed.headers["Retry-After"]) > 0
     assert daemon.store.name in failed.json()["detail"]
+    if write in ("loads", "runs"):
+        health = client.get("/v1/health").json()
+        assert (health["status"], len(health["faults"])) == ("database", 1)
+        assert daemon.store.name not in health["faults"][0]  # anybody may ask
     assert WRITES[write](client).status_code == 200
+    if write in ("loads", "runs"):
+        assert client.get("/v1/health").json()["status"] == "ok"
 
 
 @pytest.mark.parametrize("call", READS.values(), ids=READS)

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 from pathlib import Path
 
+import pytest
+
 from metasched.records import Load
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 
 
 def test_rows_whose_request_was_given_up_are_stored_and_later_ones_too(tmp_path: Path) -> None:
@@ -27,5 +30,27 @@ def test_rows_whose_request_was_given_up_are_stored_and_later_ones_too(tmp_path:
         try:
             asyncio.run(ask(writes))
             assert [*store.loads.all().time] == [1.0, 2.0]
+        finally:
+            writes.stop()
+
+
+def test_a_failure_that_goes_on_is_logged_once_and_told_until_it_is_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, away = tmp_path / "metasched.db", tmp_path / "away.db"
+    with Store.open(path) as store:
+        writes = WriteQueue(store)
+        writes.start()
+        try:
+            assert writes.fault == ""
+            path.rename(away)
+            for second in range(20):
+                with pytest.raises(StoreError):
+                    writes.loads([Load(float(second), "n0", 0.5, 90.0)]).result(60.0)
+            assert writes.fault.startswith("was deleted, moved or replaced")
+            assert caplog.text.count("were not stored") == 1
+            away.rename(path)
+            writes.loads([Load(50.0, "n0", 0.5, 90.0)]).result(60.0)
+            assert writes.fault == ""
         finally:
             writes.stop()
