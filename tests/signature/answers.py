@@ -1,0 +1,80 @@
+"""Signatures, plans and times of made-up applications.
+
+``python -m tests.signature.answers >tests/signature/answers.json`` writes them down. That file is what :mod:`tests.signature.test_whole_answers` compares with; read its difference before it is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from benchmarks.signature.applications import APPLICATIONS
+from metasched.records import InputError
+from metasched.signature.exchanges import exchanges
+from metasched.signature.expanding import sampled
+from metasched.signature.fitting import fit
+from metasched.signature.prediction import Timed, assumed, by_blocks
+from metasched.signature.synthetic.collective_times import MEASURED, Collective
+from metasched.signature.synthetic.message_kinds import kinds_of
+from metasched.signature.synthetic.plan import planned
+from metasched.signature.synthetic.result import Result, digest, timed
+
+
+def rounded(part: Any) -> Any:
+    """A document with numbers of nine digits."""
+    if isinstance(part, dict):
+        return {key: rounded(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [rounded(each) for each in part]
+    return float(f"{part:.9g}") if isinstance(part, float) else part
+
+
+def digest_of(document: Any) -> str:
+    """What distinguishes documents, in a few letters."""
+    return hashlib.sha256(json.dumps(rounded(document), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def phases_of(told: Timed) -> list[float]:
+    """The weight, the time and the computation of each phase."""
+    return [number for phase in told.phases for number in (float(phase.weight), phase.time, phase.computation)]
+
+
+def measured(application: Any, per_node: int) -> Result:
+    """A result in which each kind of message and each operation takes another time."""
+    sample = sampled(application, 64, 0)
+    kinds, _ = kinds_of(sample, exchanges(sample.trace), per_node)
+    known = {kind: 1e-6 * (1 + place) + 1e-9 * kind.size for place, kind in enumerate(kinds) if place % 5 != 4}
+    collectives = {
+        Collective(name, size): {count: 1e-6 * (3 + place) * count**0.5 + 1e-10 * size for count in (2, 4, 8, 32)}
+        for place, name in enumerate(MEASURED)
+        for size in (0.0, 1.0, 100.0, 1e5)
+    }
+    return Result(digest(application), 64, 32, per_node, 2e-9, known, collectives)
+
+
+def answers() -> dict[str, Any]:
+    """What is made of each application, by its name."""
+    found: dict[str, Any] = {}
+    for each in APPLICATIONS:
+        try:
+            application = fit([each.trace(count) for count in each.counts]).application
+        except InputError as error:
+            found[f"{each.name}: refused"] = str(error)
+            continue
+        found[f"{each.name}: rules"] = digest_of(application.as_dict())
+        many = 4 * each.counts[-1]
+        found[f"{each.name}: times on {many}"] = phases_of(by_blocks(application, assumed())(many))
+        for cores, per_node in ((18, 1), (34, 4)):
+            plan = planned(application, 64, cores, per_node, 1.5e-9)
+            parts = [plan.ranges, plan.black_holes, plan.kinds, plan.kind.tolist(), plan.sizes.tolist()]
+            words = plan.words.tolist()
+            found[f"{each.name}: plan on {cores}"] = [digest_of(parts), digest_of(words), len(words), plan.measurable]
+            told = timed(application, measured(application, per_node))
+            found[f"{each.name}: measured, {per_node} on a node"] = phases_of(told)
+    return found
+
+
+if __name__ == "__main__":
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in answers().items())
+    print("{\n" + ",\n".join(lines) + "\n}")
