@@ -19,8 +19,8 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import httpx
 import psutil
-import requests
 
 #: What start-up costs is not what running costs.
 SETTLE = 15.0
@@ -78,7 +78,7 @@ def main() -> None:
             start = time.monotonic()
             while time.monotonic() - start < 60 * minutes:
                 if exporter:
-                    requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+                    httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
                 for name, process in processes.items():
                     resident[name] = max(resident[name], process.memory_info().rss)
                 time.sleep(INTERVAL)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import time
+from functools import partial
 from typing import Any, Protocol
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from metasched.records import InputError
-
-#: Bytes of an answer, and of its head, that are read at most.
-MOST, MOST_HEAD = 1 << 28, 1 << 16
-#: What need not be quoted in a path with its query.
-_PATH = "/?&=%:,;+@~!$'()*[]"
+from monitors.http_exchange import MOST, PATH, exchange, header, time_left
 
 
 class Listen(Protocol):
@@ -98,10 +94,16 @@ def ask(
     """
     ends = time.monotonic() + timeout
     try:
-        bearer = None if token is None else f"Bearer {quote(token, safe=_PATH)}"
-        status, head, body = _exchange(address, method, path, document, bearer, verify, ends, most)
-        if status == 401 and token is None and _accepts_munge(head) and (made := _credential(method, path, ends)):
-            status, head, body = _exchange(address, method, path, document, made, verify, ends, most)
+        asked = partial(
+            exchange, address, method, path, document, ends=ends, most=most,
+            certificate=verify if isinstance(verify, str) else None,
+        )  # fmt: skip
+        status, head, body = asked(
+            headers={} if token is None else {"Authorization": f"Bearer {quote(token, safe=PATH)}"}
+        )
+        if status == 401 and token is None and any("munge" in each for each in header(head, "www-authenticate")):
+            made = _credential(method, path, ends)
+            status, head, body = asked(headers={"Authorization": made}) if made else (status, head, body)
     except TimeoutError:
         raise RuntimeError(f"the daemon at {address} does not answer within {timeout:g} s") from None
     except ssl.SSLCertVerificationError as error:
@@ -121,112 +123,16 @@ def ask(
     return found
 
 
-def _exchange(
-    address: str,
-    method: str,
-    path: str,
-    document: Any,
-    authorization: str | None,
-    verify: str | bool,
-    ends: float,
-    most: int,
-) -> tuple[int, bytes, bytes]:
-    """The status, the head and the body of the answer to one request.
-
-    Raises
-    ------
-    OSError, ValueError
-        When there is none in time, or it is no HTTP, too long, or cut off.
-    """
-    host, connection = _connected(address, verify, ends)
-    with connection:
-        body = b"" if document is None else json.dumps(document).encode()
-        lines = [f"{method} {quote(path, safe=_PATH)} HTTP/1.0", f"Host: {host}", "Accept: application/json"]
-        if document is not None:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        if authorization is not None:
-            lines.append(f"Authorization: {authorization}")
-        connection.settimeout(_left(ends))
-        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
-        return _answer(connection, ends, most)
-
-
-def _connected(address: str, verify: str | bool, ends: float) -> tuple[str, socket.socket]:
-    """The name of the host, and a connection to it."""
-    if "://" not in address:
-        local = socket.socket(socket.AF_UNIX)
-        try:
-            local.settimeout(_left(ends))
-            local.connect(address)
-        except BaseException:
-            local.close()
-            raise
-        return "metasched", local
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("expected a URL that begins with http:// or https://")
-    tls = parts.scheme == "https"
-    plain = socket.create_connection((parts.hostname, parts.port or (443 if tls else 80)), _left(ends))
-    if not tls:
-        return parts.netloc, plain
-    context = ssl.create_default_context(cafile=verify if isinstance(verify, str) else None)
-    return parts.netloc, context.wrap_socket(plain, server_hostname=parts.hostname)
-
-
-def _accepts_munge(head: bytes) -> bool:
-    """Whether a daemon that refused a request would accept a MUNGE credential."""
-    lines = [line.lower() for line in head.split(b"\r\n")[1:]]
-    return any(line.startswith(b"www-authenticate:") and b"munge" in line for line in lines)
-
-
 def _credential(method: str, path: str, ends: float) -> str | None:
     """An Authorization header that proves to the daemon who asks; None where this host has no MUNGE."""
-    words = ["munge", f"--string=metasched {method} {quote(path, safe=_PATH)}"]
+    words = ["munge", f"--string=metasched {method} {quote(path, safe=PATH)}"]
     try:
         made = subprocess.run(  # noqa: S603
-            words, capture_output=True, text=True, check=True, timeout=_left(ends)
+            words, capture_output=True, text=True, check=True, timeout=time_left(ends)
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
     return f"MUNGE {made}" if re.fullmatch(r"MUNGE:[A-Za-z0-9+/=]+:", made) else None
-
-
-def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, bytes, bytes]:
-    received, length = bytearray(), MOST
-    head = b""
-    while not head or len(received) < length:
-        # The time that is left of the whole, so that single bytes do not start it again.
-        connection.settimeout(_left(ends))
-        if not (piece := connection.recv(1 << 18)):
-            break
-        received += piece
-        if not head and (found := received.find(b"\r\n\r\n")) >= 0:
-            head, received = bytes(received[:found]), received[found + 4 :]
-            length = _length(head)
-        if len(received) > (most if head else MOST_HEAD):
-            raise ValueError("the answer is too long")
-    words = head.split(None, 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        raise ValueError("what it sends is not HTTP")
-    if len(received) < length < MOST:
-        raise ValueError("the answer was truncated")
-    return int(words[1][:3]), head, bytes(received[:length])
-
-
-def _length(head: bytes) -> int:
-    """How long the body is by its head; without a length it ends with the connection."""
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length" and value.strip().isdigit():
-            return min(int(value.strip()[:12]), MOST)
-    return MOST
-
-
-def _left(ends: float) -> float:
-    left = ends - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("no answer in time")
-    return left
 
 
 def _detail(body: Any) -> str:

@@ -19,8 +19,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="log probes and failures in full")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.DEBUG if arguments.verbose else logging.INFO, format="%(levelname)s %(message)s")
-    for chatty in ("apscheduler", "urllib3"):
-        logging.getLogger(chatty).setLevel(logging.ERROR)
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
     try:
         agent = Agent(read_settings(arguments.settings))
     except (ValueError, OSError) as error:

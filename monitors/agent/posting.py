@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
-import requests
+from monitors.http_exchange import Answer, exchange
 
 #: Most bytes of an answer.
 MOST = 64 << 10
 
 
-class Answer(NamedTuple):
-    """The status and the whole body of an answer."""
-
-    status: int
-    body: bytes
-
-
-def post(session: requests.Session, url: str, document: Any, timeout: float) -> Answer:
+def post(url: str, token: str, document: Any, timeout: float) -> Answer:
     """Send a document as JSON.
 
     Parameters
     ----------
-    session : with the headers to send.
     url : where to.
+    token : sent as a bearer token.
     document : the body.
-    timeout : seconds for the connection and the head of the answer, and then for its body.
+    timeout : seconds from the connection to the end of the answer.
 
     Raises
     ------
-    requests.RequestException
+    OSError, ValueError
         When there is no answer in time, or it is too long.
     """
-    with session.post(url, json=document, timeout=timeout, stream=True) as answer:
-        body, ends = bytearray(), time.monotonic() + timeout
-        # Single bytes: larger pieces would be waited for however slowly they drip in.
-        for byte in answer.iter_content(1):
-            body += byte
-            if len(body) > MOST or time.monotonic() > ends:
-                raise requests.ReadTimeout(f"no whole answer within {timeout:g} s and {MOST} bytes")
-        return Answer(answer.status_code, bytes(body))
+    headers, ends = {"Authorization": f"Bearer {token}"}, time.monotonic() + timeout
+    return exchange(url, "POST", document=document, headers=headers, ends=ends, most=MOST)

@@ -10,10 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import requests
-
-from monitors.agent.posting import Answer, post
+from monitors.agent.posting import post
 from monitors.agent.spool import Spool
+from monitors.http_exchange import Answer
 from monitors.sources.contract import Sample
 
 _log = logging.getLogger(__name__)
@@ -57,9 +56,7 @@ class Sender:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spool, self._urls = spool, deque(each.rstrip("/") + PATH for each in daemon.split())
-        self._timeout, self._clock = timeout, clock
-        self._session = requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {token}"
+        self._token, self._timeout, self._clock = token, timeout, clock
         self._not_before = -math.inf
         self.failures = 0
         self.refused = 0
@@ -119,8 +116,8 @@ class Sender:
         triples = [[round(s.time, 3), round(s.available_cpu, 4), round(s.available_bandwidth, 3)] for s in samples]
         message = {"node": samples[0].node, "samples": triples}
         try:
-            answer = post(self._session, self._urls[0], message, self._timeout)
-        except requests.RequestException as error:
+            answer = post(self._urls[0], self._token, message, self._timeout)
+        except (OSError, ValueError) as error:
             _log.debug("no answer from %s: %s", self._urls[0], error)
             self._said = ""
             return None, 0

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-import requests
-
 from monitors.agent.posting import post
 from monitors.sensors.network.probe import Link
 
@@ -40,9 +38,7 @@ class SiteLinks:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._site, self._urls = site, [each.rstrip("/") + PATH for each in daemon.split()]
-        self._clock, self._lock = clock, Lock()
-        self._session = requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {token}"
+        self._token, self._clock, self._lock = token, clock, Lock()
         self._newest: dict[str, tuple[Link, float]] = {}
 
     def note(self, site: str, link: Link) -> None:
@@ -63,8 +59,8 @@ class SiteLinks:
         ]
         for url in self._urls:
             try:
-                status = post(self._session, url, {"site": self._site, "links": links}, TIMEOUT).status
-            except requests.RequestException as error:
+                status = post(url, self._token, {"site": self._site, "links": links}, TIMEOUT).status
+            except (OSError, ValueError) as error:
                 _log.debug("no answer from %s: %s", url, error)
                 continue
             if status == 200:

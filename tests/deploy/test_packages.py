@@ -55,7 +55,7 @@ def test_all_that_is_imported_at_once_is_among_what_is_needed() -> None:
     needed = {"starlette", *(re.split(r"[<>=\[]", each)[0] for each in PROJECT["dependencies"])}
     distributions = metadata.packages_distributions()
     foreign = imported - own - set(sys.stdlib_module_names)
-    assert {"httpx", "numpy", "sqlalchemy"} <= foreign
+    assert {"pydantic", "numpy", "sqlalchemy"} <= foreign
     of_which = {
         name: {each.lower().replace("_", "-") for each in distributions.get(name, ())} for name in sorted(foreign)
     }

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import requests
 from other_user import as_user
 
 from metasched.client.connection import ask
 from metasched.records import InputError
+from monitors.http_exchange import exchange
 from tests.service.daemons import CLUSTERS, learned_database
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import free_port
@@ -49,7 +49,7 @@ class Site:
     def status(self, credential: str, path: str = "/v1/placements", method: str = "GET") -> int:
         """What the daemon answers."""
         head, body = {"Authorization": f"MUNGE {credential}"}, None if method == "GET" else {}
-        return requests.request(method, self.url + path, headers=head, json=body, timeout=30).status_code
+        return exchange(self.url, method, path, body, headers=head, ends=time.monotonic() + 30).status
 
     def as_nobody(self, method: str, path: str, document: object = None) -> tuple[int, str, str]:
         """What a user without a token is answered who asks the daemon's port."""

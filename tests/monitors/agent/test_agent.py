@@ -19,8 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import pytest
-import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -432,9 +432,7 @@ def test_a_remote_agent_is_read_by_bearers_of_the_token_only(tmp_path: Path) -> 
         assert "401" in RemoteAgent(url, tmp_path / "wrong").read().fault
         assert "401" in RemoteAgent(url).read().fault
         headers = {"Authorization": "Bearer right"}
-        statuses = {
-            path: requests.get(url + path, headers=headers, timeout=30.0).status_code for path in ("/", "/sample")
-        }
+        statuses = {path: httpx.get(url + path, headers=headers, timeout=30.0).status_code for path in ("/", "/sample")}
         assert statuses == {"/": 404, "/sample": 200}
         server.shutdown()
 

@@ -1,0 +1,160 @@
+"""One exchange over HTTP: its answer is whole or refused, and nothing that is sent can become a header of its own."""
+
+from __future__ import annotations
+
+import socket
+import time
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_servers import body, serving
+
+from monitors.http_exchange import MOST, MOST_HEAD, Answer, exchange, read_answer
+
+SOON = 30.0
+
+
+def answered(sent: bytes, most: int = MOST, *, close: bool = True) -> Answer:
+    """What is read of an answer after which the connection is closed, or else left open."""
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(sent)
+        if close:
+            there.shutdown(socket.SHUT_WR)
+        return read_answer(here, time.monotonic() + SOON, most)
+
+
+@pytest.mark.parametrize("sent", [b"SSH/2.0 200 OK", b"HTTP/1.1 OK", b"HTTP/1.1"])
+def test_what_does_not_begin_as_http_does_is_refused(sent: bytes) -> None:
+    with pytest.raises(ValueError, match="what it sends is not HTTP"):
+        answered(sent + b"\r\n\r\n{}")
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n"])
+def test_a_head_without_an_end_is_refused(sent: bytes) -> None:
+    with pytest.raises(ValueError, match="what it sends is not HTTP"):
+        answered(sent)
+
+
+@pytest.mark.parametrize(
+    ("head", "read"),
+    [
+        (b"Content-Length: 12", b"123456789012"),
+        (b"Server: x\r\ncontent-length:7\r\nAge: 3", b"1234567"),
+        (b"Age: 3", b"1234567890123"),
+        (b"Content-Length: -1", b"1234567890123"),
+        (b"Content-Length: 0", b""),
+    ],
+)
+def test_an_answer_is_as_long_as_its_head_says_or_lasts_until_the_end(head: bytes, read: bytes) -> None:
+    assert answered(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n1234567890123").body == read
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Content-Length: 9\r\n\r\n12345678",
+        b"Content-Length: 99999999999999999999\r\n\r\n12345678",
+        b"Transfer-Encoding: chunked\r\n\r\n8\r\n1234567",
+        b"Transfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n",
+    ],
+)
+def test_an_answer_that_ends_before_its_length_is_refused(rest: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^the answer was truncated$"):
+        answered(b"HTTP/1.1 200 OK\r\n" + rest)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.sampled_from([b"", b";name=value"]))
+def test_an_answer_in_chunks_is_joined_and_its_end_is_seen_while_the_connection_stays_open(
+    chunks: list[bytes], extension: bytes
+) -> None:
+    sent = b"".join(b"%x%s\r\n%s\r\n" % (len(chunk), extension, chunk) for chunk in chunks) + b"0\r\n\r\n"
+    whole = answered(b"HTTP/1.1 203 Fine\r\nTransfer-Encoding: chunked\r\n\r\n" + sent, close=False)
+    assert (whole.status, whole.body) == (203, b"".join(chunks))
+
+
+@pytest.mark.parametrize("size", [b"-8", b"x", b""])
+def test_chunks_of_no_size_are_refused(size: bytes) -> None:
+    with pytest.raises(ValueError):
+        answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n12345678\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 101, b"x" * 70_000])
+def test_an_answer_that_is_too_long_is_refused(sent: bytes) -> None:
+    with pytest.raises(ValueError, match="the answer is longer than"):
+        answered(sent, 100)
+
+
+def test_the_request_carries_the_path_the_user_and_the_headers_of_its_address() -> None:
+    asked: list[tuple[str, str, str]] = []
+
+    def answer(handler) -> None:
+        asked.append((handler.path, handler.headers["Host"], handler.headers["Authorization"]))
+        body("{}")(handler)
+
+    with serving(answer) as url:
+        place = url.removeprefix("http://")
+        ends = time.monotonic() + SOON
+        exchange(f"http://reader:a%20word@{place}/prefix/", "GET", "/v1?n=a b", headers={}, ends=ends)
+        exchange(url, "GET", headers={"Authorization": "Bearer secret"}, ends=ends)
+    basic = f"Basic {b64encode(b'reader:a word').decode()}"
+    assert asked == [("/prefix/v1?n=a%20b", place, basic), ("/", place, "Bearer secret")]
+
+
+@pytest.mark.parametrize("token", ["a\r\nX: 1", "a\nb", "a\x00", "\u20ac"])
+def test_a_header_that_http_does_not_allow_is_not_sent(token: str) -> None:
+    asked: list[str] = []
+    with serving(lambda handler: asked.append(handler.path)) as url, pytest.raises(ValueError, match=r"header|latin-1"):
+        exchange(url, "GET", headers={"Authorization": token}, ends=time.monotonic() + SOON)
+    assert asked == []
+
+
+class Pieces:
+    """A connection that gives these pieces one by one, and then ends."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+
+    def settimeout(self, seconds: float) -> None:
+        """The time that is left is positive."""
+        assert 0.0 < seconds <= 30.0
+
+    def recv(self, most: int) -> bytes:
+        """The next piece."""
+        return self.pieces.pop(0) if self.pieces else b""
+
+
+def pieced(*pieces: bytes, most: int = MOST) -> Answer:
+    made: Any = Pieces(*pieces)
+    return read_answer(made, time.monotonic() + 30.0, most)
+
+
+def test_a_head_may_be_as_long_as_it_may_and_a_body_too() -> None:
+    line = b"HTTP/1.1 200 OK\r\nX: "
+    head = line + b"x" * (MOST_HEAD - len(line))
+    assert MOST_HEAD == 65_536
+    assert pieced(head, b"\r\n\r\n{}") == (200, head, b"{}")
+    with pytest.raises(ValueError, match=r"^the answer is longer than \d+ bytes$"):
+        pieced(head + b"x", b"\r\n\r\n{}")
+    short = b"HTTP/1.1 200 OK\r\n\r\n"
+    assert pieced(short + b"12", b"345", most=5)[2] == b"12345"
+    with pytest.raises(ValueError, match=r"^the answer is longer than \d+ bytes$"):
+        pieced(short + b"12", b"3456", most=5)
+
+
+def test_an_answer_in_single_bytes_is_the_same_and_ends_with_its_length() -> None:
+    whole = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}and more"
+    expected = (404, b"HTTP/1.1 404 Not Found\r\nContent-Length: 2", b"{}")
+    assert pieced(whole) == expected
+    assert pieced(*(whole[k : k + 1] for k in range(len(whole)))) == expected
+    assert pieced(b"HTTP/1.0 2000 OK\r\n\r\n", b"x")[::2] == (200, b"x")
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/2 200 OK\r\n\r\n{}", b"HTTP/1.1 2x0\r\n\r\n{}"])
+def test_what_ends_before_its_head_or_has_another_is_no_http(sent: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^what it sends is not HTTP$"):
+        pieced(sent)
