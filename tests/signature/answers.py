@@ -1,6 +1,7 @@
 """Signatures, plans and times of made-up applications.
 
-``python -m tests.signature.answers >tests/signature/answers.json`` writes them down. That file is what :mod:`tests.signature.test_whole_answers` compares with; read its difference before it is kept.
+``python -m tests.signature.answers >tests/signature/answers.json`` writes them down for
+:mod:`tests.signature.test_whole_answers` to compare with; read the difference before it is kept.
 """
 
 from __future__ import annotations
