@@ -241,7 +241,7 @@ class Daemon:
         age = self.clock.now() - self.clusters.view.made_at
         late = f"the view for placements is {age:.0f} s old" if age > LATE * self.configuration.periods.loads else ""
         damaged = "the database is damaged: metasched db check shows where" if self.upkeep.damage else ""
-        refused = f"the database took nothing the last time: it {self.writes.fault}" if self.writes.fault else ""
+        refused = "the database stored nothing the last time, the log says why" if self.writes.failing else ""
         found = {"damaged": damaged, "database": refused, "late": late, "clock": self.clock.fault()}
         return {name: fault for name, fault in found.items() if fault}
 

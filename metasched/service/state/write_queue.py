@@ -48,7 +48,7 @@ class WriteQueue:
 
     Attributes
     ----------
-    fault : why the database took nothing the last time, empty where it did.
+    failing : whether the database took nothing the last time; the log says why.
 
     Examples
     --------
@@ -71,8 +71,7 @@ class WriteQueue:
             "placements": store.placements.add,
             "ended": store.ended.add,
         }
-        self._name = store.name
-        self.fault = ""
+        self.failing = False
         self._logged: tuple[str, float] = "", 0.0
         self._unwritten: dict[str, AdvisedPlacement] = {}
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
@@ -153,7 +152,7 @@ class WriteQueue:
             for item in items:
                 item.done.set_exception(error)
         else:
-            self.fault = ""
+            self.failing = False
             for item in items:
                 if not isinstance(new, frozenset):
                     item.done.set_result(None)
@@ -163,8 +162,7 @@ class WriteQueue:
                 item.done.set_result(own)
 
     def _note(self, kind: str, batches: int, error: Exception) -> None:
-        if isinstance(error, StoreError):
-            self.fault = str(error).removeprefix(f"{self._name}: ")
+        self.failing = self.failing or isinstance(error, StoreError)
         said, now = str(error), time.monotonic()
         if said != self._logged[0] or now > self._logged[1] + LOGGED_EVERY:
             _log.error("%d batches of %s were not stored, as any that follow: %s", batches, kind, said)

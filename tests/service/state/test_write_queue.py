@@ -42,15 +42,15 @@ def test_a_failure_that_goes_on_is_logged_once_and_told_until_it_is_over(
         writes = WriteQueue(store)
         writes.start()
         try:
-            assert writes.fault == ""
+            assert not writes.failing
             path.rename(away)
             for second in range(20):
                 with pytest.raises(StoreError):
                     writes.loads([Load(float(second), "n0", 0.5, 90.0)]).result(60.0)
-            assert writes.fault.startswith("was deleted, moved or replaced")
+            assert writes.failing
             assert caplog.text.count("were not stored") == 1
             away.rename(path)
             writes.loads([Load(50.0, "n0", 0.5, 90.0)]).result(60.0)
-            assert writes.fault == ""
+            assert not writes.failing
         finally:
             writes.stop()
