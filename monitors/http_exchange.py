@@ -121,13 +121,13 @@ def read_answer(connection: socket.socket, ends: float, most: int) -> Answer:
         if not head and (found := received.find(b"\r\n\r\n")) >= 0:
             head, received = bytes(received[:found]), received[found + 4 :]
         if not head and not piece:
-            raise ValueError("what it sends is not HTTP")
+            raise ValueError("the answer is not HTTP")
         if len(received) > (limit := most if head else MOST_HEAD):
             raise ValueError(f"the answer is longer than {limit} bytes")
         body = _body(head, received, ended=not piece) if head else None
     words = head.split(None, 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        raise ValueError("what it sends is not HTTP")
+        raise ValueError("the answer is not HTTP")
     return Answer(int(words[1][:3]), head, body)
 
 

@@ -97,7 +97,7 @@ def clocks_verb(
     asked: Annotated[list[float] | None, typer.Argument(metavar="MHZ", help="Clocks to check.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The clocks at which this host's processors can be held, and what Slurm makes of others."""
+    """The clocks at which this host's processors can be held, and the clocks that Slurm would use for others."""
     from monitors.sensors.clocks import read_clocks
 
     clocks = read_clocks()
@@ -238,11 +238,11 @@ def measure_verb(
     repetitions: Annotated[
         int, typer.Option(min=1, max=1000, help="Repetitions of each block; their median is written.")
     ] = 7,
-    file: Annotated[str, typer.Option(help="File to make on the disk to measure; written, read, removed.")] = "",
+    file: Annotated[str, typer.Option(help="File to write and read on the disk to measure; removed afterwards.")] = "",
     compiler: Annotated[str, typer.Option(help="mpicc, or smpicc of SimGrid.")] = "mpicc",
     launcher: Annotated[str, typer.Option(help="Command that starts MPI programs, with its options.")] = "mpirun",
 ) -> None:
-    """Measure the blocks of this cluster by a small MPI program, for calibrate."""
+    """Measure the blocks of this cluster with a small MPI program, as input of `hardware calibrate`."""
     from metasched.tracing.compiled import compiled
     from monitors.sensors.blocks import OPTIONS, SOURCE, measure
 

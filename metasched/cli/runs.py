@@ -52,7 +52,8 @@ def run(
     ] = None,
     interval: Annotated[float, typer.Option(help="Sampling interval of the monitors (s).")] = 0.5,
     idle_watts: Annotated[
-        float, typer.Option(min=0.0, help="Power of this host while idle (W): the run is given its processors' part.")
+        float,
+        typer.Option(min=0.0, help="Idle power of this host (W); the run is charged its share."),
     ] = 0.0,
     per_node: options.PerNodeOption = None,
     threads: options.ThreadsOption = 1,

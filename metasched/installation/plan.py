@@ -91,7 +91,7 @@ class Plan:
         if file in DEFAULT:
             if not re.fullmatch(r"[\w./+-]+", str(self.folder), re.ASCII):
                 raise InputError(
-                    "cannot stand in a hook's text, expected letters, digits and _./+-", where=str(self.folder)
+                    "cannot be written into a hook, expected letters, digits and _./+-", where=str(self.folder)
                 )
             text = text.replace(DEFAULT[file], str(self.folder))
         mode = 0o755 if file.startswith("metasched-") or text.startswith("#!") else 0o644

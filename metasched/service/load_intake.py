@@ -123,7 +123,7 @@ class LoadIntake:
         for bucket, name in ((self._of_client, client), (self._of_node, node)):
             if wait := bucket.wait(name, count=count):
                 self._metrics.refuse_loads("too many", count)
-                raise TooMuchError(f"{count} samples of {node} are too many at once, none was accepted", wait)
+                raise TooMuchError(f"{count} samples of {node} are too many at once, and none was accepted", wait)
 
     def take_from_source(
         self, table: SourceTable, own: frozenset[str], samples: Sequence[Sample], taken: Mapping[str, float]

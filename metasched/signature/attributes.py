@@ -206,7 +206,7 @@ class Attribute:
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"rule {str(document)[:60]!r} is none") from None
+            raise InputError(f"rule {str(document)[:60]!r} is not valid") from None
         return cls(topology=topology, axes=axes)
 
 

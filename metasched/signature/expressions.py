@@ -199,7 +199,7 @@ class Expression:
             terms = tuple((float(coefficient), str(atom)) for coefficient, atom in document["terms"])
             constant, modulus = float(document["constant"]), str(document["modulus"])
         except (KeyError, TypeError, ValueError):
-            raise InputError(f"expression {str(document)[:60]!r} is none") from None
+            raise InputError(f"expression {str(document)[:60]!r} is not valid") from None
         sound = (
             all(math.isfinite(each) and abs(each) < 1e18 for each in (constant, *(c for c, _ in terms)))
             and len(terms) <= MOST_TERMS
@@ -212,7 +212,7 @@ class Expression:
             and (not modulus or re.fullmatch(_VARIABLE, modulus))
         )
         if not sound:
-            raise InputError(f"expression {str(document)[:60]!r} is none")
+            raise InputError(f"expression {str(document)[:60]!r} is not valid")
         return cls(constant, terms, modulus)
 
 

@@ -60,8 +60,8 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     if len(counts) < FEWEST:
         listed = ", ".join(map(str, counts))
         raise InputError(
-            f"there are signatures of {listed} processes, expected at least {FEWEST} different counts: each run by "
-            "itself still tells its phases and weights (metasched signature extract)"
+            f"there are signatures of {listed} processes, expected at least {FEWEST} different counts: each run "
+            "alone still gives its phases and weights (metasched signature extract)"
         )
     ordered = [by_count[count] for count in counts]
     _same_program(ordered, timed)

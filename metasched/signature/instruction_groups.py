@@ -121,7 +121,7 @@ class Placement:
                 raise
             sound = False
         if not sound:
-            raise InputError(f"placement {str(document)[:60]!r} is none")
+            raise InputError(f"placement {str(document)[:60]!r} is not valid")
         return found
 
 

@@ -69,7 +69,7 @@ class Pace:
         except (KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise InputError(f"pace {str(document)[:60]!r} is none")
+            raise InputError(f"pace {str(document)[:60]!r} is not valid")
         return cls(*numbers)
 
 

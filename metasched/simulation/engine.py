@@ -188,7 +188,7 @@ class Simulation:
         elif kind == "loop":
             first, last, step = (self._one(group, each_) for each_ in instruction.values)
             if any(each_ != int(each_) for each_ in (first, last, step)) or step == 0:
-                raise ArithmeticError(f"range({first}, {last}, {step}) is none, expected whole numbers")
+                raise ArithmeticError(f"range({first}, {last}, {step}) is not valid, expected whole numbers")
             group.names[instruction.name] = (0, range(int(first), int(last), int(step)))
         elif kind == "next":
             place, over = group.names[instruction.name]

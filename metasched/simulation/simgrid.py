@@ -52,7 +52,7 @@ def platform_xml(system: System) -> str:
     names = [*(network.name for network in system.networks), *(nodes.name for nodes in system.nodes)]
     for name in names:
         if not _NAME.fullmatch(name):
-            raise InputError(f"the name {name!r} is none for SimGrid, expected letters, digits, '_', '.' and '-'")
+            raise InputError(f"the name {name!r} is not valid in SimGrid, expected letters, digits, '_', '.' and '-'")
         if names.count(name) > 1:
             raise InputError(f"two networks or nodes are called {name}, expected a name for each")
     platform = ElementTree.Element("platform", version="4.1")

@@ -80,11 +80,11 @@ def settled(value: Value) -> Value:
         return value
     if isinstance(value, np.ndarray):
         if value.dtype != np.bool_ and not np.all(np.abs(value) <= LARGEST):
-            raise ArithmeticError("a number is too large, or none")
+            raise ArithmeticError("a number is too large, or not a number")
         first = value.flat[0]
         return first.item() if np.all(value == first) else value
     if not abs(value) <= LARGEST:
-        raise ArithmeticError("a number is too large, or none")
+        raise ArithmeticError("a number is too large, or not a number")
     return float(value) if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
 
 

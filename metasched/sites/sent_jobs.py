@@ -391,7 +391,7 @@ class SentJobs:
                 # What was noted in the future was noted before the clock was put back.
                 found[name] = _shifted(adapter.validate_python(document), -offset, latest=now)
             except ValidationError as error:
-                _log.warning("what is stored about %s cannot be read: %s; it is left out", name, first_error(error))
+                _log.warning("the record of %s cannot be read: %s; it is left out", name, first_error(error))
         return found
 
 

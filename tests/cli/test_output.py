@@ -145,7 +145,7 @@ def test_numbers_too_large_to_compute_with_are_refused(tmp_path: Path) -> None:
     run("db", "upgrade", "--database", database)
     done = run("db", "prune", "--loads", "9" * 23, "--database", database)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("metasched: what was given is too large to compute with: ")
+    assert done.stderr.startswith("metasched: the input is too large to compute with: ")
 
 
 @pytest.mark.parametrize("words", [["runs", "--application"], ["token", "add", "--role", "reader"], ["wait"]])

@@ -29,13 +29,13 @@ def answered(sent: bytes, most: int = MOST, *, close: bool = True) -> Answer:
 
 @pytest.mark.parametrize("sent", [b"SSH/2.0 200 OK", b"HTTP/1.1 OK", b"HTTP/1.1"])
 def test_what_does_not_begin_as_http_does_is_refused(sent: bytes) -> None:
-    with pytest.raises(ValueError, match="what it sends is not HTTP"):
+    with pytest.raises(ValueError, match="the answer is not HTTP"):
         answered(sent + b"\r\n\r\n{}")
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n"])
 def test_a_head_without_an_end_is_refused(sent: bytes) -> None:
-    with pytest.raises(ValueError, match="what it sends is not HTTP"):
+    with pytest.raises(ValueError, match="the answer is not HTTP"):
         answered(sent)
 
 
@@ -156,5 +156,5 @@ def test_an_answer_in_single_bytes_is_the_same_and_ends_with_its_length() -> Non
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/2 200 OK\r\n\r\n{}", b"HTTP/1.1 2x0\r\n\r\n{}"])
 def test_what_ends_before_its_head_or_has_another_is_no_http(sent: bytes) -> None:
-    with pytest.raises(ValueError, match=r"^what it sends is not HTTP$"):
+    with pytest.raises(ValueError, match=r"^the answer is not HTTP$"):
         pieced(sent)

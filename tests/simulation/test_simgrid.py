@@ -97,7 +97,7 @@ def test_every_two_parts_of_a_network_are_joined_by_known_routers_and_links(syst
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (('name = "far"', 'name = "f r"'), "the name 'f r' is none for SimGrid"),
+        (('name = "far"', 'name = "f r"'), "the name 'f r' is not valid in SimGrid"),
         (('name = "b"', 'name = "near"'), "two networks or nodes are called near"),
         (('within = "wan" },\n]', 'within = "" },\n]'), "no network connects wan, far"),
         (('device = "testbed-intel"', 'device = "ethernet-1g"'), "ethernet-1g has no T_min, speed or peak_double"),

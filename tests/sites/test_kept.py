@@ -146,7 +146,7 @@ def test_a_row_that_was_changed_by_hand_hides_no_other(machine: Machine, caplog:
         broken = update(SentJobRow).where(SentJobRow.uid == first)
         connection.execute(broken.values(document={"uid": first, "state": "gone"}))
     assert [job.uid for job in machine.start().newest(9)] == [second]
-    assert f"what is stored about {first} cannot be read" in caplog.text
+    assert f"the record of {first} cannot be read" in caplog.text
 
 
 def test_a_clock_that_was_put_back_makes_nothing_younger_than_now(machine: Machine) -> None:

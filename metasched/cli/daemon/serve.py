@@ -27,7 +27,7 @@ token = typer.Typer(help="Create, list and revoke tokens for clients of the daem
 def serve_verb(
     config: ConfigOption = None,
     database: DatabaseOption = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Replaces the configured one.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="TCP port instead of the configured one.")] = None,
 ) -> None:
     """Run the daemon in the foreground until it is stopped."""
     from metasched.service.daemon import Daemon

@@ -157,7 +157,7 @@ def grid_engine(
     """Install the verifier and the epilog of Grid Engine, as root on the host of sge_qmaster. Shows the plan and asks.
 
     The settings of the cell and its queues are changed by qconf, and restored by --undo. An existing verifier of the
-    cell judges each job before ours, and an existing epilog of a queue is run after ours, if it runs as root. Any other
+    cell checks each job before ours, and an existing epilog of a queue is run after ours, if it runs as root. Any other
     is left in place, with instructions.
     """
     plan = call.begun("gridengine", folder, name, socket, state)
@@ -238,7 +238,7 @@ def flux(
     """Install the frobnicator plugin of Flux, as root on its first host. Shows the plan and asks first.
 
     Never run on a real instance. No file of the site is changed: one is added to Flux's configuration, unless the site
-    says there itself how jobs are taken in; then the line to add is shown.
+    configures job ingest there itself; then the line to add is shown.
     """
     plan = call.begun("flux", folder, name, socket)
     call.carry_out(plan, lambda: of_flux.complete(plan, flux_conf.absolute()), ("flux config reload", *RESTART))

@@ -157,7 +157,7 @@ def predict(
 ) -> None:
     """Predict the run time of a job at its submission from past jobs.
 
-    By default the daemon is asked, which shows users what follows from their own jobs; --database reads a database
+    By default the daemon is asked, which shows users only predictions from their own jobs; --database reads a database
     instead.
     """
     asked: dict[str, Any] = {

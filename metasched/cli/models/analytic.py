@@ -31,7 +31,8 @@ class Analytic:
     hardware: Annotated[Path | None, typer.Option(help="Servers that the profiles are for (TOML).")] = None
     profiled_size: Annotated[float | None, typer.Option(help="Problem size N of the profiles.")] = None
     signature: Annotated[
-        Path | None, typer.Option(help="Application of metasched signature fit, for signature and the tournament.")
+        Path | None,
+        typer.Option(help="Application written by metasched signature fit, for signature and the tournament."),
     ] = None
     signature_size: Annotated[
         float | None,
@@ -45,7 +46,7 @@ class Analytic:
         str | None, typer.Option(help="Entry of its network; by default the hardware's own.")
     ] = None
     simulated: Annotated[
-        Path | None, typer.Option(help="Model of metasched simulate --model, for simulated and the tournament.")
+        Path | None, typer.Option(help="Model written by metasched simulate --model, for simulated and the tournament.")
     ] = None
 
     def factories(self) -> Mapping[str, Factory]:

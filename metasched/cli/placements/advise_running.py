@@ -16,7 +16,7 @@ from metasched.records import InputError
 
 def advise_running(
     job: Annotated[str | None, typer.Argument(metavar="JOBID", help="Id of a running job.")] = None,
-    application: Annotated[str | None, typer.Option(help="Application, for a job that is under no scheduler.")] = None,
+    application: Annotated[str | None, typer.Option(help="Application, for a job without a scheduler.")] = None,
     problem_size: Annotated[float | None, typer.Option(help="Its problem size N.")] = None,
     nodes: Annotated[str, typer.Option(help="Its nodes, such as n[1-4].")] = "",
     processors: Annotated[int | None, typer.Option(min=1, help="Its processors; by default one on each node.")] = None,

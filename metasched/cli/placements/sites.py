@@ -224,7 +224,7 @@ def resend_jobs(
 ) -> None:
     """Send your jobs elsewhere that wait for longer than another site would take, if they were submitted with --resend.
 
-    A job that has started stays. Run this again and again, such as by cron; what was interrupted goes on from there.
+    A job that has started stays. Run this repeatedly, such as by cron; an interrupted call is continued by the next.
     """
     from metasched.sites import resendable_jobs
     from metasched.sites.resending import Resendable, resend

@@ -251,7 +251,7 @@ def fit_verb(
     to: Annotated[Path, typer.Option("-o", "--output", help="Application to write (JSON).")],
     points: Annotated[
         list[Path] | None,
-        typer.Option(help="Signature (extract --timed) of a small workload on few processes; once for each."),
+        typer.Option(help="Signature (extract --timed) of a small workload on few processes; repeatable."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

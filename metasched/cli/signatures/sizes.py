@@ -24,7 +24,7 @@ from metasched.store.files.signatures import (
 
 def resize_verb(
     signatures: Annotated[
-        list[Path], typer.Argument(help="Signatures (extract --problem-size) of runs on as many processes.")
+        list[Path], typer.Argument(help="Signatures (extract --problem-size) of runs on the same number of processes.")
     ],
     problem_size: Annotated[float, typer.Option(help="Problem size of the signature to write.")],
     to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],

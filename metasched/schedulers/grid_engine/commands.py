@@ -55,7 +55,7 @@ def parsed(text: str) -> ElementTree.Element:
     'a<b>'
     """
     if "<!DOCTYPE" in text:
-        raise ValueError("it declares types of its own")
+        raise ValueError("it declares its own types")
     try:
         return ElementTree.fromstring(_CONTROL.sub("?", text).replace("%lt;", "&lt;"))  # noqa: S314
     except ElementTree.ParseError as error:

@@ -316,7 +316,7 @@ class EndedJobs:
         try:
             return source.processor_times([job.job, *sorted(beside)])
         except RuntimeError as error:
-            _log.info("%s tells no processor times: %s", source.name, error)
+            _log.info("%s reports no processor times: %s", source.name, error)
             return {}
 
     def _ended_beside(self, job: EndedJob, node: str) -> list[EndedJob]:

@@ -127,7 +127,7 @@ class Leadership:
         if connection.get_execution_options().get("begin") != "IMMEDIATE":
             return
         if self._session_id is None or connection.scalar(_OURS, {"key": KEY, "session": self._session_id}) != 1:
-            raise StoreError("another daemon leads, or none", where=name_of(self._engine.url))
+            raise StoreError("this daemon does not lead", where=name_of(self._engine.url))
 
     def _take_file(self, path: str) -> bool:
         try:

@@ -85,7 +85,7 @@ def _proven(file: sqlite3.Connection) -> dict[str, int]:
         raise InputError(f"has format {form!r}, newer than format {FORMAT} that this metasched knows")
     rows: dict[str, int] = json.loads(said)
     if of != schema or not set(rows) <= there or (rows, digest) != _digest(file, list(rows)):
-        raise InputError("is damaged: it does not hold what was written into it")
+        raise InputError("is damaged: its content differs from what was written")
     return rows
 
 

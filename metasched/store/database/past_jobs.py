@@ -131,7 +131,7 @@ class PastJobs:
                     for cell, known in zip(row[6:], names, strict=True)
                 )
         if not keys:
-            raise InputError("holds no jobs of the past, expected metasched history import first")
+            raise InputError("holds no past jobs, expected metasched history import first")
         values = np.frombuffer(numbers).reshape(-1, 5)
         by_label = np.frombuffer(codes, dtype=np.int64).reshape(-1, len(LABELS))
         return JobLog(

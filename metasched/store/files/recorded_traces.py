@@ -236,7 +236,7 @@ def _read(path: Path) -> _Process:
         except InputError as error:
             raise InputError(str(error), where=f"{path}, row {row}") from None
         except (ValueError, IndexError, OverflowError):
-            raise InputError(f"{line[:60]!r} is none of the recorder's lines", where=f"{path}, row {row}") from None
+            raise InputError(f"{line[:60]!r} is not a line of the recorder", where=f"{path}, row {row}") from None
     if one.how not in ("end", "cut"):
         raise InputError("has no last line, expected a whole file of the recorder", where=str(path))
     return one

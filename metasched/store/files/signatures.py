@@ -107,7 +107,7 @@ def trace_of_signature(document: dict[str, Any], where: str) -> Trace:
         except ValueError:
             numbers = (float("nan"),)
         if not words or not words[0].replace("_", "").isalpha() or any(not abs(each) <= LARGEST for each in numbers):
-            raise InputError(f"action {str(text)[:40]!r} is none, expected a name and numbers", where=where)
+            raise InputError(f"action {str(text)[:40]!r} is not valid, expected a name and numbers", where=where)
         table.add(words[0], numbers, text.endswith(" "))
     left = MOST_EVENTS
     processes = []

@@ -165,7 +165,7 @@ def write_ti_trace(path: str | os.PathLike[str], processes: Iterable[Iterable[st
     if path.is_dir():
         raise InputError("is a directory, expected a file", where=str(path))
     if folder.exists() and (not folder.is_dir() or any(not _ours(each) for each in folder.iterdir())):
-        raise InputError(f"{folder.name} is there and holds other files than those of a trace", where=str(path))
+        raise InputError(f"{folder.name} exists and holds files that are not of a trace", where=str(path))
     try:
         fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{path.name[:100]}.", suffix=".part"))
     except OSError as error:

@@ -68,7 +68,7 @@ class Powercap:
             return float("nan")
         for counter, each in zip(self._counters, joules, strict=True):
             if each > MOST_WATTS * elapsed:
-                raise ValueError(f"{counter.path} went on by {each:.6g} J in {elapsed:.3g} s")
+                raise ValueError(f"{counter.path} grew by {each:.6g} J in {elapsed:.3g} s")
         return sum(joules) / elapsed
 
 

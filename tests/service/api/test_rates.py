@@ -30,7 +30,7 @@ def test_a_node_that_floods_is_refused_with_a_count_and_others_are_heard(tmp_pat
         client = TestClient(make_app(daemon))
         answers = [client.post("/v1/loads", json=batch("e1", k), headers=heads[0]) for k in range(4)]
         assert [each.status_code for each in answers] == [200, 200, 429, 429]
-        assert answers[2].json()["detail"] == "5000 samples of e1 are too many at once, none was accepted"
+        assert answers[2].json()["detail"] == "5000 samples of e1 are too many at once, and none was accepted"
         assert int(answers[2].headers["Retry-After"]) > 1000
         assert client.post("/v1/loads", json=batch("e2", 9), headers=heads[1]).status_code == 200
         assert len(daemon.store.loads.all(node="e1")) == 2 * BATCH

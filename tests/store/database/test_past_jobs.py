@@ -137,7 +137,7 @@ def test_old_jobs_are_let_go(database: str) -> None:
         store.past_jobs.add(log, "")
         assert (store.past_jobs.prune(500.0), store.past_jobs.count()) == (1, 1)
         assert store.past_jobs.newest_end("") is None
-        with pytest.raises(InputError, match="holds no jobs"):
+        with pytest.raises(InputError, match="holds no past jobs"):
             store.past_jobs.log(["elsewhere"])
 
 
