@@ -79,6 +79,7 @@ def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
         access_log=False,
         lifespan="off",
         server_header=False,
+        proxy_headers=False,  # what a client says of where it comes from would evade the limits of requests
         timeout_graceful_shutdown=GRACE,
         ssl_certfile=listen.certificate if tls else None,
         ssl_keyfile=listen.key if tls else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import random
 import socket
@@ -14,6 +15,7 @@ import pytest
 
 from metasched.service.api import slow_clients as limits
 from tests.system.real_daemon import Daemon
+from tests.system.real_slurm import free_port
 from tests.system.slow_clients import CLIENTS, ITS_OWN, SlowClients, connected
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200)]
@@ -62,6 +64,21 @@ def test_what_is_no_request_is_refused_and_others_are_answered(sent: bytes, daem
     assert not answer.startswith(b"HTTP/1.1 5"), answer
     assert not answer.startswith(b"HTTP/1.1 200") or b"health" in sent, answer
     assert daemon.ask("GET", "/v1/health")["status"] == "ok"
+
+
+def test_what_a_client_says_of_where_it_comes_from_evades_no_limit(tmp_path: Path) -> None:
+    port = free_port()
+    daemon = Daemon(tmp_path, "[limits]\nrequests_per_second = 0.001\nburst = 2\n", port=port)
+    daemon.start()
+    try:
+        answers = []
+        for host in range(6):
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)) as made:
+                made.request("GET", "/v1/health", headers={"X-Forwarded-For": f"10.0.0.{host}"})
+                answers.append(made.getresponse().status)
+    finally:
+        daemon.stop()
+    assert answers == [200] * 2 + [429] * 4
 
 
 def test_random_bytes_break_nothing(daemon: Daemon) -> None:

@@ -6,16 +6,24 @@ Otherwise clients that send byte by byte, or never read their answers, could occ
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import struct
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from httptools import HttpParserError
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+_log = logging.getLogger(__name__)
+
+#: Malformed requests are logged once in so many seconds.
+LOGGED_EVERY = 60.0
+#: Headers by which a client asks for another protocol; it goes on with this one where it is not answered.
+UPGRADING = frozenset({b"upgrade", b"connection", b"http2-settings"})
 #: How long a request may take to come in, with its body, how long a connection may stay without any, and how long a
 #: client may leave what is sent to it unread (s).
 WITHIN = 20.0
@@ -60,6 +68,10 @@ class DeadlineProtocol(HttpToolsProtocol):
     _unread: asyncio.TimerHandle | None = None
     _head = 0
     _peer: Peer | None = None
+    #: The head of a request that asks for another protocol, whose body the parser would leave out.
+    _asking: bytes | None = None
+    #: When a malformed request was logged last, and how many there have been since.
+    _malformed = [-LOGGED_EVERY, 0.0]  # noqa: RUF012 - shared by all connections
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request, and note who is at the other end of a Unix socket."""
@@ -92,9 +104,33 @@ class DeadlineProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Process received bytes; too many of a head, of a trailer, or between pieces of a body end the connection."""
         self._head += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            while data:
+                data = self._parsed(data)
+        except HttpParserError:
+            self._note_malformed()
+            self.send_400_response("Invalid HTTP request received.")
         if self._head > MOST_HEAD and not self.transport.is_closing():
             self.send_400_response("The headers of the request are too long.")
+
+    def _parsed(self, data: bytes) -> bytes:
+        """Parse what was received; return what is to be parsed again, since a request asks for another protocol."""
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as asked:
+            head, self._asking = self._asking or b"", None
+            self.parser = HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn sets it
+            return head + data[asked.args[0] :]
+        return b""
+
+    def _note_malformed(self) -> None:
+        last = DeadlineProtocol._malformed
+        last[1] += 1
+        if time.monotonic() >= last[0] + LOGGED_EVERY:
+            _log.warning("%d malformed HTTP requests were refused, the last one now", last[1])
+            last[:] = time.monotonic(), 0.0
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what was received; without a word if that could be taken for the answer to an earlier request."""
@@ -116,6 +152,11 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._head = 0
         if len(self.pipeline) >= MOST_WAITING:
             raise HttpParserError("too many requests before the first is answered")
+        if self.parser.should_upgrade():
+            kept = [b": ".join(each) for each in self.headers if each[0] not in UPGRADING]
+            start = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+            self._asking = b"\r\n".join([start, *kept, b"", b""])
+            return
         super().on_headers_complete()
         self.headers = []
 
@@ -131,6 +172,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> Any:
         """Cancel the deadline: the whole request has arrived."""
         self._head = 0
+        if self._asking is not None:
+            return None
         self._stop_waiting()
         return super().on_message_complete()
 

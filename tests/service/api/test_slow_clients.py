@@ -31,6 +31,9 @@ class Wire(asyncio.Transport):
     def pause_reading(self) -> None:
         pass  # the pieces that are received are few
 
+    def resume_reading(self) -> None:
+        pass
+
 
 async def _answered(pieces: list[bytes]) -> tuple[bool, bytes]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -99,3 +102,65 @@ def test_what_is_wrong_after_an_unanswered_request_is_no_answer_to_it() -> None:
     closed, sent = asyncio.run(_answered([CHUNKED, b"ZZ\r\n"]))
     assert closed
     assert sent.startswith(b"HTTP/1.1 400 ")
+
+
+ASKING = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+BODIES = {
+    "none": (b"", b""),
+    "declared": (b"Content-Length: 5\r\n", b"hello"),
+    "in chunks": (b"Transfer-Encoding: chunked\r\n", b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"),
+}
+
+
+async def _received(data: bytes, size: int) -> list[tuple[str, bytes, bytes]]:
+    """The requests that an application receives that is sent some data in pieces: each path, header and body."""
+    found: list[tuple[str, bytes, bytes]] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        body = b""
+        while (message := await receive())["type"] == "http.request":
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        found.append((scope["path"], dict(scope["headers"]).get(b"x", b""), body))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, lifespan="off", access_log=False)
+    config.load()
+    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
+    wire = Wire()
+    protocol.connection_made(wire)
+    for at in range(0, len(data), size):
+        protocol.data_received(data[at : at + size])
+        await asyncio.sleep(0)
+    while protocol.tasks:
+        await asyncio.sleep(0)
+    protocol.connection_lost(None)
+    return found
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(
+    body: tuple[bytes, bytes], protocol: bytes, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    length, sent = body
+    asking = b"POST /v1/a HTTP/1.1\r\nX: 1\r\n" + ASKING.replace(b"h2c", protocol) + length + b"\r\n" + sent
+    plain = b"POST /b HTTP/1.1\r\nX: 2\r\nContent-Length: 2\r\n\r\nok"
+    whole = b"" if not sent else b"hello"
+    expected = [("/v1/a", b"1", whole), ("/b", b"2", b"ok")]
+    assert asyncio.run(_received(asking + plain, size)) == expected
+    assert asyncio.run(_received(asking * 90, size)) == expected[:1] * 90
+    assert caplog.text == ""
+
+
+def test_malformed_requests_are_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeadlineProtocol, "_malformed", [-60.0, 0.0])
+    for _ in range(50):
+        closed, sent = asyncio.run(_answered([b"nonsense\r\n\r\n"]))
+        assert (closed, b"400" in sent) == (True, True)
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
