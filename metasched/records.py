@@ -510,6 +510,12 @@ class Request:
         _finite_above("available_bandwidth", self.available_bandwidth)
         self.settings.check(self.processors)
 
+    def __str__(self) -> str:
+        return (
+            f"problem size {self.problem_size:g} on {self.processors} processors with CPU {self.available_cpu:g}"
+            f" and {self.available_bandwidth:g} Mbit/s"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -521,12 +527,25 @@ class Prediction:
     interval : prediction interval, seconds.
     model : the formula, or the name of the method, that gave the answer.
     warnings : what the user should know, for example a size far outside what was learned.
+
+    Examples
+    --------
+    >>> Prediction(12.5, Interval(11.0, 14.0, 0.9), "robust").execution_time
+    12.5
+    >>> Prediction(math.inf, Interval(0.0, math.inf, 0.9), "robust")
+    Traceback (most recent call last):
+    metasched.records.InputError: the model predicts inf, expected a number above 0: it is asked too far from all runs
     """
 
     execution_time: float
     interval: Interval
     model: str
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.execution_time < math.inf and self.interval.low < math.inf):
+            said = f"the model predicts {self.execution_time:g}, expected a number above 0"
+            raise InputError(f"{said}: it is asked too far from all runs")
 
     def as_dict(self) -> dict[str, Any]:
         """The prediction as the JSON contract spells it."""

@@ -28,7 +28,7 @@ from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.learning import RobustLearner
 from metasched.predictors.robust.notes import assumed_effects
 from metasched.predictors.robust.planning import plan
-from metasched.records import InputError, Interval, Prediction, Request, Settings
+from metasched.records import Interval, Prediction, Request, Settings
 
 
 class RobustPredictor(RobustLearner, ByColumns):
@@ -68,7 +68,15 @@ class RobustPredictor(RobustLearner, ByColumns):
         return view
 
     def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
-        """Choose runs to make next, see :func:`metasched.predictors.robust.planning.plan`."""
+        """Choose runs to make next, see :func:`metasched.predictors.robust.planning.plan`.
+
+        Raises
+        ------
+        InputError
+            When the time of a placement that is asked about cannot be predicted.
+        """
+        for request in asked:
+            self.predict(request)
         return plan(self.state.model, asked, candidates, budget)
 
     def widths(self, spreads: Floats, level: float) -> Floats:
@@ -90,11 +98,9 @@ class RobustPredictor(RobustLearner, ByColumns):
         seconds, spread = state.model.predict_one(
             request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
         )
-        if not 0.0 < seconds < math.inf:
-            raise InputError(
-                f"the model predicts {seconds} s for {request}, which is too far from everything it has learned"
-            )
         factor = math.exp(min(state.calibration.reach(level) * spread, 50.0))
+        if seconds * factor == math.inf:
+            seconds = math.inf
         interval = Interval(seconds / factor, seconds * factor, level)
         notes = state.notes + self.notices + state.doubts + state.domain.warnings(request)
         return Prediction(seconds, interval, state.model.formula.text, notes)

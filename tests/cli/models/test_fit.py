@@ -254,6 +254,23 @@ def test_bad_requests_are_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("method", ["published", "robust", "tournament"])
+@pytest.mark.parametrize("size", ["1e300", "1e-300"])
+@pytest.mark.parametrize(
+    "verb", [("predict", "{}"), ("walltime", "--model", "{}"), ("plan", "{}", "--budget", "100")], ids=lambda v: v[0]
+)
+def test_a_size_whose_time_cannot_be_computed_is_one_line_and_status_2(
+    metasched: Callable[..., Answer], tmp_path: Path, verb: tuple[str, ...], size: str, method: str
+) -> None:
+    write_runs(tmp_path / "runs.csv", runs(30))
+    metasched("fit", tmp_path / "runs.csv", "-o", tmp_path / "m.json", "--method", method)
+    words = [word.format(tmp_path / "m.json") for word in verb]
+    status, out, err = metasched(*words, "--problem-size", size, "--processors", 4)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "Request(" not in err
+
+
 def test_a_model_file_cut_short_is_refused(metasched: Callable[..., Answer], tmp_path: Path) -> None:
     write_runs(tmp_path / "runs.csv", runs(30))
     model = tmp_path / "m.json"
