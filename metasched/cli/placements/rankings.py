@@ -29,6 +29,9 @@ EfficiencyOption = Annotated[
     typer.Option("--least-efficiency", help="Least parallel efficiency relative to the fewest processors, 0 for any."),
 ]
 
+#: The least gap to the optimum that is not shown as 0.0 %: below it is rounding.
+SHOWN_GAP = 0.0005
+
 
 def objective(weights: Sequence[str] | None, saving: float) -> Objective:
     """The objective that ``TERM=WEIGHT`` options give."""
@@ -120,7 +123,7 @@ def show(answer: RankingTable) -> None:
     output.show(shown)
     for number, placement in enumerate(placements, start=1):
         output.say(f"{number:>3} {placement.reason}")
-    if answer.gap is None or answer.gap > 0:
+    if answer.gap is None or answer.gap >= SHOWN_GAP:
         gap = math.inf if answer.gap is None else answer.gap
         output.out.print(f"not proven optimal: at most {gap:.1%} above the optimum")
 

@@ -11,7 +11,7 @@ from command_line import call
 from odd_servers import prometheus, serving
 
 from metasched.cli.app import main
-from metasched.cli.placements import given
+from metasched.cli.placements import given, rankings
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.records import Load, Run
 from metasched.store.database.store import Store
@@ -375,3 +375,22 @@ def test_whatif_refuses_failures_that_cannot_be(files, capsys, options: list[str
     with pytest.raises(SystemExit) as leaving:
         main(["whatif", *asked, *options])
     assert (leaving.value.code, expected in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [(0.0, ""), (1e-12, ""), (4e-4, ""), (5e-4, "at most 0.1%"), (0.25, "at most 25.0%"), (None, "at most inf%")],
+)
+def test_how_far_the_best_may_be_from_the_optimum_is_said_where_it_shows(gap, said, capsys) -> None:
+    chosen = {
+        "cluster": "east", "nodes": ["e1"], "processors": 2, "available_cpu": 0.9, "available_bandwidth": 90.0,
+    }  # fmt: skip
+    placement = {
+        **chosen, "rank": 1, "execution_time": 9.0, "interval": {"low": 8.0, "high": 10.0, "level": 0.9}, "model": "m",
+        "warnings": [], "queue_wait": 0.0, "slowdown": 1.0, "completion": 9.0, "costs": {}, "reason": "best",
+    }  # fmt: skip
+    answer = {"application": "cg", "problem_size": 1.0, "placements": [placement], "gap": gap}
+    rankings.show(rankings.read(answer, where="answer"))
+    out = capsys.readouterr().out
+    assert ("not proven optimal" in out) is bool(said)
+    assert said in out

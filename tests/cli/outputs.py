@@ -1,0 +1,133 @@
+"""What verbs answer: ``python -m tests.cli.outputs >tests/cli/outputs.json``.
+
+That file is what :mod:`tests.cli.test_whole_outputs` compares with; read its difference before it is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from metered_runs import made as metered
+
+from metasched.cli.app import main
+from metasched.store.files.runs import write_runs
+from tests.predictors.made import runs
+from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
+
+ROOT = Path(__file__).parents[2]
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[\d\u202f]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?")
+CLUSTERS = """
+[[cluster]]
+name = "east"
+watts = 80.0
+idle_watts = 10.0
+queue_wait = [{ processors = 1, seconds = 0.0 }, { processors = 9, seconds = 120.0 }]
+nodes = [
+  { names = "e[1-3]", processors = 4, available_cpu = [0.9, 0.4, 0.7], available_bandwidth = 80.0, jobs = [0, 1, 0] },
+  { names = "e4", processors = 4, available_bandwidth = 80.0 },
+  { names = "e[5-6]", processors = 8, available_cpu = 0.5, available_bandwidth = 30.0, age = 1000.0 },
+]
+switches = [
+  { name = "top", switches = "s1,s2" },
+  { name = "s1", nodes = "e[1-3]", uplink = 40.0 },
+  { name = "s2", nodes = "e[4-6]" },
+]
+running = [{ nodes = "e2", computation = 100.0, communication = 20.0, running_for = 50.0 }]
+
+[[cluster]]
+name = "west"
+nodes = [{ names = "w[1-3]", processors = 2, speed = 1.5 }]
+
+[[application]]
+name = "made"
+max_processors = 16
+"""
+#: The commands in their order: later ones read what earlier ones write.
+COMMANDS = Path(__file__).parent / "commands.txt"
+
+
+def prepare(folder: Path) -> None:
+    """Write the files that the commands read."""
+    write_runs(folder / "runs.csv", runs(40, noise=0.05))
+    write_runs(folder / "metered.csv", metered(30, seed=1))
+    write_runs(folder / "slow.csv", campaign(SLOW, 40))
+    write_runs(folder / "idle-slow.csv", idle(SLOW))
+    write_runs(folder / "idle-fast.csv", idle(FAST, seed=1))
+    (folder / "campaign").mkdir()
+    judged = [replace(run, phase="train" if at < 30 else "predict") for at, run in enumerate(runs(45, noise=0.05))]
+    write_runs(folder / "campaign" / "runs.csv", judged)
+    (folder / "clusters.toml").write_text(CLUSTERS, encoding="utf-8")
+    jobs = ["submit_time,wait,run_time,processors,requested_time,user,name"]
+    for at in range(200):
+        jobs.append(f"{100 * at},{13 * at % 300},{60 + 37 * at % 900},{1 + at % 4},3600,u{at % 3},n{at % 5}")
+    (folder / "jobs.csv").write_text("\n".join([*jobs, ""]), encoding="utf-8")
+    visits = {"batch": 3, "web": 1}
+    stations = [
+        {"name": "cpu", "kind": "queue", "servers": 4, "service": {"batch": 0.2, "web": 0.05}, "visits": visits},
+        {"name": "bus", "kind": "queue", "rates": [1.0, 1.6, 1.9], "service": {"batch": 0.1}},
+        {"name": "lan", "kind": "delay", "service": {"web": 0.5}},
+    ]
+    classes = [{"name": "batch", "population": 6, "think_time": 0}, {"name": "web", "population": 9, "think_time": 5}]
+    network = {"name": "machine", "stations": stations, "classes": classes}
+    (folder / "network.json").write_text(json.dumps(network), encoding="utf-8")
+
+
+def outputs() -> dict[str, Any]:
+    """The status of each command, and what it prints: a document, or the numbers of a text in their order."""
+    found: dict[str, Any] = {}
+    before, environment = Path.cwd(), dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for name in [name for name in os.environ if name.startswith(("METASCHED_", "XDG_"))]:
+            del os.environ[name]
+        os.environ |= {"COLUMNS": "120", "HOME": folder}
+        try:
+            prepare(Path(folder))
+            for line in COMMANDS.read_text(encoding="utf-8").splitlines():
+                status, printed, said = called(line.format(root=ROOT).split())
+                if line.startswith("rank") and line.endswith("model made.json --json"):
+                    Path("answer.json").write_text(printed, encoding="utf-8")
+                document = json.loads(printed) if "--json" in line and printed else printed
+                if line.startswith("history") and isinstance(document, dict):
+                    document.pop("seconds", None)
+                found[line] = [status, without_words(document), without_words(said)]
+        finally:
+            os.chdir(before)
+            os.environ.clear()
+            os.environ.update(environment)
+    return found
+
+
+def without_words(part: Any) -> Any:
+    """A document with the numbers of each text in place of the text: words may change."""
+    if isinstance(part, dict):
+        return {key: without_words(value) for key, value in part.items() if key != "fit_seconds"}
+    if isinstance(part, list):
+        return [without_words(each) for each in part]
+    if isinstance(part, str):
+        return [float(number.replace("\u202f", "")) for number in NUMBER.findall(part)]
+    return float(f"{part:.8g}") if isinstance(part, float) else part
+
+
+def called(words: list[str]) -> tuple[int, str, str]:
+    """The status of the command line, and what it prints to stdout and stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(words)
+        except SystemExit as left:
+            return int(left.code or 0), out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
+
+
+if __name__ == "__main__":
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in outputs().items())
+    print("{\n" + ",\n".join(lines) + "\n}")
