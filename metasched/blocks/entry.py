@@ -172,6 +172,15 @@ class Entry:
         hertz = 1e6 * megahertz
         return (least is None or hertz >= least * (1.0 - NEAR)) and (most is None or hertz <= most * (1.0 + NEAR))
 
+    @property
+    def not_known(self) -> list[str]:
+        """The parameters of Table 1 that the entry of a cluster lacks; empty for other kinds."""
+        if self.kind != Kind.cluster:
+            return []
+        known = {name for block in self.blocks for name in TABLE_1[block]} | set(self.values)
+        needed = {name for names in TABLE_1.values() for name in names}
+        return [name for name in MEASURES if name in needed - known]
+
     def __getitem__(self, name: str) -> float:
         value = self.get(name)
         if value is None:

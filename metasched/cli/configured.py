@@ -10,6 +10,7 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import CONFIGURATION, configuration_path
+from metasched.records import InputError
 
 if TYPE_CHECKING:
     from metasched.service.configuration import Configuration
@@ -31,6 +32,14 @@ def opened(config: Path | None, database: str | None, *, new: bool = False) -> S
     from metasched.store.database.store import Store
 
     return Store.open(database or configuration(config).database, new=new)
+
+
+def by_daemon(database: str | None, config: Path | None, url: str | None) -> bool:
+    """Whether options name a daemon and no database; InputError where they name both."""
+    named = url is not None or config is not None
+    if database is not None and named:
+        raise InputError("--database names a database and --url or --config a daemon, expected one of them")
+    return named
 
 
 def listening(settings: Configuration) -> bool:

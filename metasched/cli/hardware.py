@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 from rich import box
 
-from metasched.blocks.entry import MEASURES, TABLE_1, Block, Entry, Kind, Quantity
+from metasched.blocks.entry import Block, Entry, Kind, Quantity
 from metasched.blocks.formulas import answer
 from metasched.blocks.terms import Term
 from metasched.cli import output
-from metasched.cli.options import JsonOption
+from metasched.cli.options import JsonOption, whole_numbers
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.files import hardware as entries
@@ -68,7 +68,7 @@ def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
         output.show(table)
     for block, terms in found.blocks.items():
         output.say(f"{block}: {_terms(terms)}")
-    if missing := _gaps(found):
+    if missing := found.not_known:
         output.say(f"not known: {', '.join(missing)}")
     for note in found.notes:
         output.say(note)
@@ -208,16 +208,6 @@ def _terms(terms: Sequence[Term]) -> str:
     return number_of(len(terms), "term")
 
 
-def _counts(option: str, text: str) -> list[int]:
-    try:
-        found = [int(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or min(found) < 1 or max(found) > 2**40:
-        raise InputError(f"{option} is {text!r}, expected whole numbers above 0, separated by commas")
-    return found
-
-
 def _words(option: str, text: str) -> list[str]:
     try:
         words = shlex.split(text)
@@ -246,7 +236,8 @@ def measure_verb(
     from metasched.tracing.compiled import compiled
     from monitors.sensors.blocks import OPTIONS, SOURCE, measure
 
-    counts, bytes_, words = _counts("--processes", processes), _counts("--sizes", sizes), _words("--launcher", launcher)
+    counts, bytes_ = whole_numbers("--processes", processes), whole_numbers("--sizes", sizes)
+    words = _words("--launcher", launcher)
     check_writable(to)
     try:
         with output.working("measuring"):
@@ -275,15 +266,7 @@ def export_verb(
     output.say(f"{sum(nodes.count for nodes in model.nodes)} hosts written to {simgrid}")
 
 
-def _gaps(entry: Entry) -> list[str]:
-    """The parameters of Table 1 that the entry of a cluster lacks."""
-    if entry.kind != Kind.cluster:
-        return []
-    known = {name for block in entry.blocks for name in TABLE_1[block]} | set(entry.values)
-    return [name for name in MEASURES if any(name in needed for needed in TABLE_1.values()) and name not in known]
-
-
 def _document(entry: Entry) -> dict[str, Any]:
-    found = asdict(entry) | {"not_known": _gaps(entry)}
+    found = asdict(entry) | {"not_known": entry.not_known}
     order = ("name", "kind", "title", "log_base", "published", "values", "blocks", "not_known", "notes")
     return {name: found[name] for name in order}

@@ -101,6 +101,28 @@ def settings_from(
         raise InputError(text.removeprefix(PARAMETER), where=option) from None
 
 
+def whole_numbers(option: str, text: str, *, least: int = 1, most: int = 2**40) -> list[int]:
+    """The whole numbers that an option lists, separated by commas; InputError for others.
+
+    Parameters
+    ----------
+    option, text : its name and value.
+    least, most : ends of each number, both allowed.
+
+    Examples
+    --------
+    >>> whole_numbers("--processes", "2, 4,8")
+    [2, 4, 8]
+    """
+    words = [word.strip() for word in text.split(",")]
+    whole = all(word.isascii() and word.isdecimal() and len(word.lstrip("0")) <= len(str(most)) for word in words)
+    found = [int(word) for word in words] if whole else []
+    if not found or min(found) < least or max(found) > most:
+        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        raise InputError(f"{option} is {shown}, expected whole numbers from {least} to {most}, separated by commas")
+    return found
+
+
 def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not 0.0 < level < 1.0:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import options, output
-from metasched.cli.configured import ask_daemon, configuration, listening
+from metasched.cli.configured import ask_daemon, by_daemon, configuration, listening
 from metasched.plain_numbers import number_of, plain
 from metasched.records import InputError
 from metasched.schedulers import local
@@ -180,8 +180,7 @@ def forget(
     With --url or --config a running daemon also refits the affected models at once; this needs an admin's token in
     $METASCHED_TOKEN. Otherwise the database is changed, and the models are refitted when a daemon starts with it.
     """
-    if database is not None and (url is not None or config is not None):
-        raise InputError("--database names a database and --url or --config a daemon, expected one of them")
+    to_daemon = by_daemon(database, config, url)
     selected = Selection(
         None if not ids else tuple(ids),
         user,
@@ -190,7 +189,7 @@ def forget(
         application,
         cluster,
     )
-    if url is not None or config is not None:
+    if to_daemon:
         asked = {
             "ids": ids or None, "user": user, "since": selected.since, "until": selected.until,
             "application": application, "platform": cluster,

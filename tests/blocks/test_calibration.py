@@ -115,8 +115,8 @@ def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
     ("options", "status", "expected"),
     [
         (["--compiler", "no-such-compiler"], 1, "no-such-compiler is not installed"),
-        (["--processes", "2,x"], 2, "--processes is '2,x', expected whole numbers above 0"),
-        (["--sizes", "0"], 2, "--sizes is '0'"),
+        (["--processes", "2,x"], 2, "--processes is 2,x, expected whole numbers from 1 to"),
+        (["--sizes", "0"], 2, "--sizes is 0, expected"),
         (["--launcher", "'open"], 2, "expected a command with its options"),
         (["--launcher", ""], 2, "--launcher is ''"),
         (["--compiler", "true"], 1, "true made no program of blocks.c"),

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.configured import ask_daemon, configuration, opened
+from metasched.cli.configured import ask_daemon, by_daemon, configuration, opened
 from metasched.cli.options import ConfigOption, DaemonOption, DatabaseOption, JsonOption
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
@@ -257,9 +257,7 @@ def forget(
     With --url or --config a running daemon deletes them at once; this needs an admin's token in
     $METASCHED_TOKEN. Otherwise the database is changed, and a daemon applies this when it is restarted.
     """
-    if database is not None and (url is not None or config is not None):
-        raise InputError("--database names a database and --url or --config a daemon, expected one of them")
-    if url is not None or config is not None:
+    if by_daemon(database, config, url):
         document = ask_daemon(config, url, "POST", "/v1/history/forget", {"user": user})
     else:
         from metasched.store.pseudonyms import pseudonyms_of

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from metasched.cli import figures, output
 from metasched.cli.models.scale_figures import scaling_over_servers
-from metasched.cli.options import JsonOption
+from metasched.cli.options import JsonOption, whole_numbers
 from metasched.plain_numbers import plain
 from metasched.predictors.analytic.cloud.baseline import ScalabilityAnalysis
 from metasched.predictors.analytic.cloud.hardware import Hardware
@@ -62,8 +62,9 @@ def scale(
     model = _fit(runs, read_hardware(profiled_on) if profiled_on is not None else servers, method)
     baseline = ScalabilityAnalysis.fit([run.profile for run in runs])
 
-    explicit = _numbers("--distribution", distribution) if distribution is not None else None
-    if explicit is not None:
+    explicit = None
+    if distribution is not None:
+        explicit = np.array(whole_numbers("--distribution", distribution, least=0), dtype=np.int64)
         servers.check(explicit)
 
     def place(count: int) -> NDArray[np.int64]:
@@ -71,9 +72,7 @@ def scale(
             return explicit
         return servers.fill(count) if placement is Spread.fill or count == 1 else servers.spread(count)
 
-    counts = np.array([explicit.sum()]) if explicit is not None else np.unique(_numbers("--processes", processes))
-    if counts.min() < 1:
-        raise InputError(f"--processes holds {counts.min()}, expected whole numbers of at least 1")
+    counts = np.array([explicit.sum()]) if explicit is not None else np.unique(whole_numbers("--processes", processes))
     scaling = Scaling.of(counts, lambda n: model.execution_time(servers, place(n)))
     analysis = Scaling.of(counts, lambda n: float(baseline.execution_time(servers, n)))
     if picture is not None:
@@ -96,13 +95,6 @@ def _fit(runs: list[ProfiledRun], hardware: Hardware, method: Method) -> CloudMo
         distribution[: run.servers] = first.spread(run.profile.processes)
         distributions.append(distribution)
     return CloudModel.fit([run.profile for run in runs], hardware, distributions, method.value)
-
-
-def _numbers(option: str, text: str) -> NDArray[np.int64]:
-    try:
-        return np.array([int(part) for part in text.split(",")], dtype=np.int64)
-    except (ValueError, OverflowError):
-        raise InputError(f"{option} is {text}, expected whole numbers separated by commas") from None
 
 
 def _document(

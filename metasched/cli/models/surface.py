@@ -12,7 +12,7 @@ from rich.table import Table
 
 from metasched.cli import figures, output
 from metasched.cli.models.surface_figures import speedup_surface
-from metasched.cli.options import JsonOption
+from metasched.cli.options import JsonOption, whole_numbers
 from metasched.predictors.analytic.spmd.application import Application
 from metasched.predictors.analytic.spmd.fitting import PARAMETERS, SurfaceFit, fit_surface
 from metasched.predictors.analytic.spmd.surface import execution_time
@@ -46,7 +46,7 @@ def surface(
         shape = replace(shape, phases=(fit.phase,))
     if reference is not None and not 0 < reference < float("inf"):
         raise InputError(f"--reference is {reference:g}, expected a number of seconds above 0")
-    p, d = _counts("--processors", processors), _counts("--disks", disks)
+    p, d = (np.array(whole_numbers(*each), dtype=float) for each in (("--processors", processors), ("--disks", disks)))
     time = execution_time(shape, p[:, None], d)
     speedup = np.asarray((reference or shape.reference_time) / time)
     if picture is not None:
@@ -57,13 +57,6 @@ def surface(
         output.print_json(_document(shape, p, d, time, speedup, fit, picture))
     else:
         _show(shape, p, d, speedup, fit, picture)
-
-
-def _counts(option: str, text: str) -> Floats:
-    try:
-        return np.array([float(int(part)) for part in text.split(",")])
-    except ValueError:
-        raise InputError(f"{option} is {text}, expected whole numbers separated by commas") from None
 
 
 def _scaled(points: ObservedSurface | None, reference: float | None, shape: Application) -> ObservedSurface | None:

@@ -11,7 +11,7 @@ import typer
 from rich import box
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption, grouped
+from metasched.cli.options import JsonOption, grouped, whole_numbers
 from metasched.records import InputError
 from metasched.signature.reporting import checked_count, unruled
 from metasched.store.files.hardware import hardware_of
@@ -166,15 +166,10 @@ def _answered(
 
 def counts_from(text: str) -> list[int]:
     """The numbers of processes of an option."""
-    words = [word.strip() for word in text.split(",")]
-    most = len(str(MOST_PROCESSES))
-    if not all(word.isascii() and word.isdigit() and 0 < len(word.lstrip("0")) <= most for word in words):
-        raise InputError(
-            f"--processes is {text[:60]}, expected whole numbers from 1 to {MOST_PROCESSES}, such as 256,1024"
-        )
-    if len(words) > MOST_COUNTS:
-        raise InputError(f"--processes has {len(words)} numbers, expected at most {MOST_COUNTS}")
-    return [int(word) for word in words]
+    found = whole_numbers("--processes", text, most=MOST_PROCESSES)
+    if len(found) > MOST_COUNTS:
+        raise InputError(f"--processes has {len(found)} numbers, expected at most {MOST_COUNTS}")
+    return found
 
 
 def _show(found: list[Prediction]) -> None:

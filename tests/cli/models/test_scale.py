@@ -181,7 +181,7 @@ def test_a_bad_report_gets_one_clear_line(
         (PROFILES, HARDWARE + "memory = 4", [], "server[1].memory is not a known key"),
         (PROFILES, "word_time = 1", [], "server is missing"),
         (PROFILES, "= 1", [], "is not valid TOML"),
-        (PROFILES, HARDWARE, ["--processes", "0,2"], "--processes holds 0"),
+        (PROFILES, HARDWARE, ["--processes", "0,2"], "--processes is 0,2, expected whole numbers from 1"),
         (PROFILES, HARDWARE, ["--processes", "two"], "--processes is two"),
         (PROFILES, HARDWARE, ["--distribution", "1,1"], "over 2 servers, expected one number for each of 3"),
         (PROFILES, HARDWARE, ["--processes", "200000"], "200000 processes, expected at most"),
