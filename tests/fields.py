@@ -24,6 +24,8 @@ from tests.executed_lines import dotted, sources
 ROOT = Path(__file__).parents[1]
 #: What is said about a field and is none of its bounds.
 SAID = ("title", "description", "examples")
+#: What JSON's schema leaves out: a key of pydantic's own schema, its value, and a word for it.
+CHECKS = (("allow_inf_nan", False, "finite"), ("strict", True, "strict"))
 
 
 def fields() -> Iterator[str]:
@@ -44,9 +46,33 @@ def _fields_of(model: type[BaseModel]) -> Iterator[str]:
         return  # No message of it is written down as JSON.
     # One that refers to itself stands among its parts.
     own = schema if "properties" in schema else schema.get("$defs", {}).get(model.__name__, {})
+    by_alias = {field.alias or name: name for name, field in model.model_fields.items()}
+    checks = _checks_of(model)
     for name, bounds in sorted(own.get("properties", {}).items()):
         required = " required" if name in own.get("required", ()) else ""
-        yield f"{model.__module__}.{model.__name__}.{name}{required} {json.dumps(_bounds(bounds), sort_keys=True)}"
+        more = "".join(f" {check}" for check in checks.get(by_alias.get(name, name), ()))
+        line = f"{model.__module__}.{model.__name__}.{name}{required} {json.dumps(_bounds(bounds), sort_keys=True)}"
+        yield f"{line}{more}"
+
+
+def _checks_of(model: type[BaseModel]) -> dict[str, list[str]]:
+    """For each field what JSON's schema does not say: whether numbers must be finite, and of the type itself."""
+    part: Any = model.__pydantic_core_schema__
+    while part["type"] != "model-fields":
+        part = part["schema"]
+    return {name: sorted(set(_checks(field["schema"]))) for name, field in part["fields"].items()}
+
+
+def _checks(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if part.get("type") in ("model", "definition-ref"):  # which has lines of its own
+            return
+        yield from (word for key, value, word in CHECKS if part.get(key) is value)
+        for each in part.values():
+            yield from _checks(each)
+    elif isinstance(part, list | tuple):
+        for each in part:
+            yield from _checks(each)
 
 
 def _bounds(part: Any) -> Any:

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from metered_runs import made
 
+from metasched.predictors.analytic.cloud.predictor import CloudPredictor
+from metasched.predictors.analytic.signature import SignaturePredictor
+from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import Predictor, energy_predictor, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
@@ -23,6 +26,10 @@ from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import Run, Settings
+from metasched.signature.fitting import fit
+from tests.predictors.analytic import test_signature as signature
+from tests.predictors.analytic import test_simulated as simulated
+from tests.predictors.analytic.cloud.test_cloud import CLUSTER, RING
 from tests.predictors.laid_out import laid_out
 from tests.predictors.made import runs
 from tests.predictors.phases.two_phases import campaign as phased
@@ -64,6 +71,18 @@ def predictors() -> Iterator[tuple[str, Predictor, Sequence[Run]]]:
     for reference in (RobustPredictor, PublishedPredictor):
         known = reference("made", SLOW.name).fit(campaign(SLOW, 60))
         yield f"ported {known.name}", port(known, idle(SLOW), idle(FAST, seed=1)), campaign(FAST, 8, seed=2)
+    yield "spmd", SpmdPredictor().fit(training), later
+    yield "spmd, two disks", SpmdPredictor(disks=2).fit(training), later[:3]
+    yield "simulated", simulated.predictor().fit(simulated.runs()), simulated.runs(count=16)[12:]
+    rules, machine = fit([signature.ring(n) for n in signature.LEARNED]).application, signature.machine()
+    ran = signature.runs_on(rules, machine, noise=0.05)
+    yield "signature", SignaturePredictor(rules, machine, problem_size=signature.SIZE).fit(ran[:-2]), ran[-2:]
+    for method in ("synchronous", "published"):
+        yield (
+            f"cloud, {method}",
+            CloudPredictor(RING, CLUSTER, problem_size=signature.SIZE, method=method).fit(ran),
+            ran[:2],
+        )
     both = [*campaign(SLOW, 40), *campaign(FAST, 24)]
     yield "platforms", PlatformsPredictor("made").fit(both), campaign(FAST, 6, seed=2)
 
