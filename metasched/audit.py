@@ -1,7 +1,7 @@
 """Who changed what that administrators answer for: modes, tokens, forgotten runs. It goes to the system's own log.
 
-``journalctl -t metasched-audit``, or wherever syslog keeps the facility authpriv: whoever may write the daemon's
-database does not change what stands there.
+``journalctl -t metasched-audit``, or wherever syslog keeps the facility authpriv: write access to the daemon's database
+is not enough to change it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ MOST_NODES = 2_000_000
 LONGEST_NUMBER = 18
 #: Characters of a folded name that an error message repeats.
 LONGEST_SHOWN = 200
-#: Nodes of the sets whose folded names are kept: a busy daemon advises the same few sets again and again.
+#: Nodes of the sets whose folded names are kept: a busy daemon advises the same few sets repeatedly.
 LONGEST_KEPT = 64
 #: The commonest forms, a plain name and one range, which need no set of nodes to be unfolded.
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
@@ -79,7 +79,7 @@ def first_twice(names: Sequence[str]) -> str | None:
 
 
 def _parts(names: str) -> list[str]:
-    """What stands between commas that are in no bracket, found in one pass whatever the text is."""
+    """The texts between commas that are in no bracket, found in one pass whatever the text is."""
     parts, group, inside = [], list[str](), False
     for piece in names.split(","):
         group.append(piece)

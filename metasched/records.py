@@ -32,7 +32,7 @@ class InputError(ValueError):
         super().__init__(f"{where}: {message}" if where else message)
 
 
-#: What stands for a minimum that was not measured: a free processor, and a free link of 1 Gbit/s (Mbit/s).
+#: In place of a minimum that was not measured: a free processor, and a free link of 1 Gbit/s (Mbit/s).
 IDLE_CPU, IDLE_BANDWIDTH = 1.0, 1000.0
 
 

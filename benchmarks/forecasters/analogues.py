@@ -113,7 +113,7 @@ class Analogues:
         ordered = np.sort(self._values[rows], axis=1)
         middle = ordered[np.arange(len(rows)), (count - 1) // 2]
         deviation = np.where(there, np.abs(past - middle[:, None]), 0.0).sum(axis=1) / count
-        self._scale[rows] = deviation + 1e-3 * np.abs(middle) + 1e-12  # what stands still is alike to what nearly does
+        self._scale[rows] = deviation + 1e-3 * np.abs(middle) + 1e-12  # constant or nearly so is alike
 
     def _medians(self, rows: Indices) -> Floats:
         past, series = self._past(rows), np.arange(len(rows))

@@ -159,7 +159,7 @@ def _patience(seconds: int) -> Iterator[None]:
 
 
 def _phases(program: Part | tuple[Part, ...], counts: tuple[Attribute, ...], found: list[int]) -> list[int]:
-    """The phase of each action of a program: what stands in a row without a loop between.
+    """The phase of each action of a program: calls in a row without a loop between.
 
     Guards and calls that are repeated by themselves are no such loops.
     """
@@ -251,7 +251,7 @@ def compared(application: Application, true: Trace) -> dict[tuple[object, ...], 
 
 
 def _compared_in_parts(application: Application, true: Trace) -> dict[tuple[object, ...], Phase]:
-    """The same of a program in parts: each part by itself, and what stands outside them, turn by turn of its loops."""
+    """The same of a program in parts: each part by itself, and the calls outside them, turn by turn of its loops."""
     count = len(true.processes)
     found: dict[tuple[object, ...], Phase] = {}
     whole, (role,) = cut(true), application.roles.values()
@@ -265,7 +265,7 @@ def _compared_in_parts(application: Application, true: Trace) -> dict[tuple[obje
     leaf_at = np.zeros(length, dtype=np.int64)
     for number, rows in enumerate(places.leaves):
         leaf_at[[row[0] for row in rows]] = number
-    # Loops may run less often, or more, than the rules say: what stands in the same order is compared.
+    # Loops may run less often, or more, than the rules say: calls in the same order are compared.
     mine = np.array([leaf.shape for leaf in role.program.leaves])[leaf_at]
     here = np.full(theirs.size, -1)
     for block in SequenceMatcher(None, mine.tolist(), theirs.tolist(), autojunk=False).get_matching_blocks():

@@ -22,7 +22,7 @@ class Series:
     Parameters
     ----------
     times : array of shape (n,), increasing, the first one 0 (s).
-    values : array of shape (n,); ``values[i]`` holds from ``times[i]`` on, the last one for ever.
+    values : array of shape (n,); ``values[i]`` holds from ``times[i]`` on, the last one forever.
 
     Examples
     --------

@@ -184,7 +184,7 @@ end
 -- Where a job requests GPUs and other generic resources: by --gres, --gpus and --tres-per-task.
 local RESOURCES = { "gres", "tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket" }
 
--- What a job requests in one of these fields; from 23.11 on processors stand there as well.
+-- What a job requests in one of these fields; from 23.11 on they include processors.
 local function requested(job_desc, field)
   local value = job_desc[field]
   if type(value) ~= "string" then return "" end

@@ -114,7 +114,7 @@ def show(shown: Table | Group, *, empty: str = "nothing to show") -> None:
 
     Parameters
     ----------
-    shown : tables, and what stands between them.
+    shown : tables, and the text between them.
     empty : what is printed in place of a table without rows, after its title.
     """
     if isinstance(shown, Group):

@@ -94,7 +94,7 @@ class Workflow:
     def choose(
         self, application: str, problem_size: float, processors: int, choices: Mapping[str, Choice], otherwise: Choice
     ) -> Choice:
-        """What a task should use of what stands for partitions, such as labels of Parsl's executors.
+        """What a task should use of the labels that represent partitions, such as those of Parsl's executors.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ class Recorder:
     Attributes
     ----------
     expected, low, high : run time and interval of each job as expected when it was submitted (s), of shape (jobs,);
-        the ends are not numbers where nothing is said of them.
+        the ends are NaN where it gave none.
     said, forecast, waited : what the queue led on said of each wait, the forecast made of it, and the wait (s), by job.
     said_by_requests : the wait (s) that the same queue would lead to with requested times, by job.
     """

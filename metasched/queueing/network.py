@@ -33,7 +33,7 @@ def _within(name: str, value: float, least: float = 0.0) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JobClass:
-    """A class of statistically equal jobs that circulate for ever.
+    """A class of statistically equal jobs that circulate forever.
 
     Parameters
     ----------

@@ -239,7 +239,7 @@ def _shapes(stretch: Stretch) -> list[tuple[int, ...]]:
 
 
 #: What it costs to take a stretch for another one, for its begin or end, for what is left of it without what both
-#: lengths have in common, for what stands in it; the cheapest is believed.
+#: lengths have in common, for its content; the cheapest is believed.
 WHOLE, EDGE, REST, INSIDE = 1.0, 1.4, 1.5, 1.6
 
 

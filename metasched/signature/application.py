@@ -71,7 +71,7 @@ class Application:
     roles : by cell.
     learned : the numbers of processes that it was learned from.
     paces : of each phase, how long its instructions take, where points were measured.
-    parts : of each mark among the actions of the only role, by its number, what stands there, turn by turn, each with a
+    parts : of each mark among the actions of the only role, by its number, the calls there, turn by turn, each with a
         mark at its end (:mod:`metasched.signature.parts`).
     """
 

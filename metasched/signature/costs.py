@@ -15,7 +15,7 @@ from metasched.simulation.system import Placement, Slowed
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: From how many bytes on sums among all go round a ring in parts.
+#: Bytes from which sums among all processes are passed around a ring in parts.
 IN_PARTS = 10_000.0
 
 

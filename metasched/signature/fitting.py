@@ -102,7 +102,7 @@ def _whole(traces: Sequence[Trace], timed: bool, part: bool = False) -> Fit | No
 
 
 def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
-    """The rules of what stands between collective operations, each part with roles of its own; None where none hold.
+    """The rules of the calls between collective operations, each part with its own roles; None where none hold.
 
     A part that follows no rule is modelled by its statistics.
     """

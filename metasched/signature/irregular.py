@@ -23,7 +23,7 @@ from metasched.signature.transforms import PowerLaw
 
 Floats = NDArray[np.float64]
 
-#: What stands for the messages, and the computation before each.
+#: Represents the messages, and the computation before each.
 MESSAGE, WORK = Shape("sendRecv", 6), Shape("compute", 1)
 #: How bytes are numbered among the types of data.
 BYTES = -1.0

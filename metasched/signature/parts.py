@@ -1,6 +1,6 @@
 """Programs cut into parts at the collective operations of all processes, so that each part may have roles of its own.
 
-Such operations come in the same order in all processes. What stands between two of them is a part, and a mark takes its
+Such operations come in the same order in all processes. The calls between two of them are a part, and a mark takes its
 place; what remains is the same in all processes, however little they have in common in between.
 """
 
@@ -23,7 +23,7 @@ OWN = ("waitall", "waitany", "testany", PART, TURN, *AMOUNTS)
 
 @dataclass(frozen=True)
 class Cut:
-    """A trace without what stands between collective operations.
+    """A trace without the calls between collective operations.
 
     Parameters
     ----------

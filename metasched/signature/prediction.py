@@ -46,7 +46,7 @@ LONG = (2.0**20, 2.0**21)
 LABEL = "process"
 #: Share of the time within which processes end together.
 TOGETHER = 0.001
-#: Share of the instructions from which on it is said of a phase that no point reaches it.
+#: Share of the instructions from which a warning says that no point reaches a phase.
 REACHED = 0.05
 
 

@@ -106,7 +106,7 @@ class Simulation:
         Raises
         ------
         InputError
-            When processes wait for each other for ever, messages are never received, an expression has no value, or
+            When processes wait for each other forever, messages are never received, an expression has no value, or
             the instructions do not end.
         """
         ready = self.groups

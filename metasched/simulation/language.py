@@ -27,7 +27,7 @@ from metasched.simulation.expressions import (
 )
 from metasched.simulation.values import BINARY, Value, settled
 
-#: Longest text, and deepest nesting of what stands in it.
+#: Longest text, and its deepest nesting.
 LONGEST, DEEPEST = 200_000, 60
 #: Blocks of one process, and the names of what they take.
 BLOCKS = {

@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 MOST, KEPT = 10_000, 30 * 86_400.0
 #: How long a site may show a job in its queue after its end (s): its daemon asks its scheduler only now and then.
 SHOWN = 60.0
-#: For how long it is said of a site that it never showed a job (s).
+#: How long a warning says that a site never showed a job (s).
 SAID = 7 * 86_400.0
 #: What the newest transfer or probe counts against those before it.
 NEWEST = 0.3

@@ -56,7 +56,7 @@ def solve_horizon(
     -----
     Plain iteration on log T converges where forecasts change slowly with T, as averages do; the secant of
     log g(T) - log T speeds it up. Once two guesses have the root between them, a step that would leave them is replaced
-    by halving, so that a forecast that jumps cannot send T back and forth for ever.
+    by halving, so that a forecast that jumps cannot send T back and forth forever.
 
     Examples
     --------

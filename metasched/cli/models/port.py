@@ -19,7 +19,7 @@ from metasched.store.files.models import read_model, write_model
 from metasched.store.files.runs import read_runs
 from metasched.validation import Located
 
-#: What stands for the name of the target in the name of the output.
+#: Placeholder of the target in the name of the output.
 PLACE = "{cluster}"
 MOST_NODES = 1_000_000
 

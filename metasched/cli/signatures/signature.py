@@ -327,7 +327,7 @@ def fit_verb(
     output.say(f"application written to {to}")
 
 
-#: From which share of the time on it is said of a phase that its instructions drift.
+#: Share of the time from which a warning says that the instructions of a phase drift.
 SAID = 0.05
 #: Most rules that are shown without --json.
 SHOWN = 40

@@ -40,7 +40,7 @@ MOST_OPEN = 10_000
 REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * 86_400.0
-#: How far back one is asked again and again whose jobs no epilog reports (s).
+#: How far back a scheduler whose jobs no epilog reports is asked repeatedly (s).
 LATELY = 86_400.0
 #: Placements about a moment are kept in mind from so long after it on (s), when all of them are stored, for the jobs
 #: that a loop submitted together; for so many moments.

@@ -1,4 +1,4 @@
-"""Work done again and again, by the monotonic clock: whoever sets the time of day neither stops nor hurries it."""
+"""Periodic work by the monotonic clock: setting the time of day neither stops nor hastens it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class DescribedClusters:
             for job in self._description.running.get(state.name, ()):
                 after = later(job, now - self._read_at)
                 remaining = terms_left([after] if after else [], state, partial(model, own.platform), sure=False)
-                if any(remaining):  # a job without a model may run for ever: it is reported
+                if any(remaining):  # a job without a model may run forever: it is reported
                     left.append(job)
                 else:
                     over.append(job)

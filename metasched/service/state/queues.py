@@ -30,7 +30,7 @@ class _Queue:
 
 @dataclass(slots=True)
 class _Forecasts:
-    """What was first said of each job that waits, when, and what such forecasts missed."""
+    """The first forecast for each job that waits, its time, and the errors of such forecasts."""
 
     errors: WaitErrors = field(default_factory=WaitErrors)
     said: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Queues:
         return {"wait": found.seconds, "low": min(found.low, found.seconds), "high": max(found.high, found.seconds)}
 
     def _document(self, source: str, queue: _Queue, job: QueuedJob, now: float) -> dict[str, Any]:
-        """What is said of a job."""
+        """What the daemon answers about a pending job."""
         document: dict[str, Any] = {
             "cluster": source, "job": job.number, "partition": ",".join(sorted(job.partitions)),
             "processors": job.processors, "requested_time": job.limit, "user": job.user, "name": job.name,
