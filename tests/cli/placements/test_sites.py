@@ -103,3 +103,28 @@ def test_links_between_sites_are_shown_with_what_is_known_of_them(
     text = " ".join(shown.split())
     assert "bandwidths to within 30.0%, round trips to within 2.0%, too badly to be used for other paths" in text
     assert "no measured path crosses e" in text
+
+
+PLACE = {
+    "rank": 1, "site": "east", "completion": 400.0, "interval": {"low": 300.0, "high": 7200.0}, "wait": 60.0,
+    "pending": 30.0, "transfer": 10.0, "execution_time": 300.0, "reason": "the earliest", "warnings": ["an old load"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("places", [[PLACE], []])
+def test_a_ranking_of_sites_is_a_table_and_what_is_wrong_stands_beside_it(
+    table: bool, places: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    left_out = [{"site": "west", "why": "it does not answer"}]
+    sites_verbs.show({"sites": places, "left_out": left_out, "warnings": ["a doubt"]}, table=table)
+    out, err = capsys.readouterr()
+    assert "west is left out: it does not answer" in err
+    assert "a doubt" in err
+    assert ("east: an old load" in err) is bool(places)
+    if table and places:
+        row = next(line for line in out.splitlines() if line.split()[:2] == ["1", "east"])
+        assert " ".join(row.split()) == "1 east 400 s 300 s to 2.0 h 90.0 s 10.0 s 300 s"
+        assert out.rstrip().endswith("east: the earliest")
+    else:
+        assert out == ""
