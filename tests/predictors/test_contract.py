@@ -95,7 +95,7 @@ def test_too_few_runs_give_a_simple_model_that_says_so(make: type[Adaptive], cou
     predictor = make().fit(runs(count))
     found = predictor.predict(Request(1000, 2, 0.5, 50.0))
     assert 0 < found.interval.low < found.execution_time < found.interval.high < np.inf
-    said = {"published": "too few to model communication", "robust": "typical of parallel applications"}[predictor.name]
+    said = {"published": "too few to choose how", "robust": "typical of parallel applications"}[predictor.name]
     assert any(said in warning for warning in found.warnings)
 
 

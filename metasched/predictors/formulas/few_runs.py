@@ -1,8 +1,8 @@
 """The simplest model that few runs support, for before there are enough for a search.
 
-One term, computation alone, with as many free choices as the runs can decide: the growth with N only where there are
-three or more problem sizes, the speed-up with P only where there are three or more processor counts. What the
-runs cannot tell is assumed and said.
+Computation has as many free choices as the runs can decide: the growth with N only where there are three or more
+problem sizes, the speed-up with P only where there are three or more processor counts. Communication has none: it is
+taken not to grow with N. What the runs cannot tell is assumed and said.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from candidate_functions import COMPLEXITY, SCALABILITY
+from candidate_functions import BANDWIDTH, COMPLEXITY, SCALABILITY
 from candidate_functions.least_squares import UnitColumns
 from candidate_functions.terms import Combinations, Observations, TermTable
 from metasched.predictors.contract import Floats
@@ -22,7 +22,7 @@ FEWEST_RUNS, FEWEST_SIZES, FEWEST_COUNTS = 10, 4, 2
 
 @dataclass(frozen=True)
 class SimpleModel:
-    """One combination whose communication term has the coefficient 0.
+    """One combination whose computation was chosen for some runs; its communication does not depend on N.
 
     Parameters
     ----------
@@ -68,12 +68,16 @@ def simplest_model(runs: Observations) -> SimpleModel:
     if counts < 3:
         pcomp = np.array([SCALABILITY.index("p")])
         assumptions.append(f"only {_count(counts, 'processor count')} run: time is assumed to fall in proportion to P")
-    assumptions.append(f"{_count(len(runs), 'run')} too few to model communication: one term only")
+    assumptions.append(
+        f"{_count(len(runs), 'run')} too few to choose how communication grows: it is assumed not to, with N"
+    )
     first, second = (grid.ravel() for grid in np.meshgrid(comp, pcomp, indexing="ij"))
     columns: Floats = TermTable.at(runs).computation(first, second) / runs.time
     explained = UnitColumns.of(columns, np.ones(len(runs)))
     best = int(np.argmax(np.where(explained.usable, explained.projection, -np.inf)))
-    combination = np.array([[first[best], 0, SCALABILITY.index("p"), second[best], 0]], dtype=np.int16)
+    of_n, bandwidth = COMPLEXITY.index("1"), BANDWIDTH.index("bw")
+    of_p = SCALABILITY.index("p^1/2")
+    combination = np.array([[first[best], of_n, bandwidth, second[best], of_p]], dtype=np.int16)
     return SimpleModel(combination, tuple(assumptions))
 
 

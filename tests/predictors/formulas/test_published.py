@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from candidate_functions.staged import StagedResult, staged_search
-from candidate_functions.terms import Observations, TermTable, evaluate, positions
+from candidate_functions.terms import Observations, TermTable, evaluate, names, positions
 from metasched.predictors.formulas import published as module
+from metasched.predictors.formulas.few_runs import simplest_model, supports_search
 from metasched.predictors.formulas.published import SPREAD, PublishedPredictor
 from metasched.predictors.formulas.sorted_list import LAST_SHARE, PATIENCE, SortedList
 from metasched.predictors.memory.calibration import score
@@ -244,3 +245,44 @@ def test_a_list_allows_coefficients_below_0_unless_they_are_ruled_out() -> None:
     plain, ruled = (SortedList.of(combinations, seen, **more) for more in ({}, {"nonnegative": True}))
     assert plain.coefficients.min() < 0.0 <= ruled.coefficients.min()
     assert (plain.relative, plain.nonnegative, ruled.nonnegative) == (False, False, True)
+
+
+@pytest.mark.parametrize("sizes", [1, 2, 3])
+@pytest.mark.parametrize("counts", [1, 2, 3])
+def test_what_few_runs_cannot_tell_is_assumed_and_said(sizes: int, counts: int) -> None:
+    n, p = np.repeat([100.0, 200.0, 400.0][:sizes], counts), np.tile([2.0, 4.0, 8.0][:counts], sizes)
+    seen = Observations.of(n, p, np.ones(n.size), np.full(n.size, 50.0), 1e-3 * n**1.5 / p + 2.0 / np.sqrt(p))
+    found = simplest_model(seen)
+    said = []
+    if sizes < 3:
+        said.append(f"only {sizes} problem size{'s were' if sizes > 1 else ' was'} run: ")
+        said[-1] += "time is assumed to grow in proportion to N"
+    if counts < 3:
+        said.append(f"only {counts} processor count{'s were' if counts > 1 else ' was'} run: ")
+        said[-1] += "time is assumed to fall in proportion to P"
+    runs = f"{n.size} run{'s were' if n.size > 1 else ' was'}"
+    said.append(f"{runs} too few to choose how communication grows: it is assumed not to, with N")
+    assert list(found.assumptions) == said
+    comp, comm, bandwidth, pcomp, pcomm = names(found.combination[0])
+    assert (comm, bandwidth, pcomm) == ("1", "bw", "p^1/2")
+    assert comp == "n^1" or sizes == 3
+    assert pcomp == "p" or counts == 3
+    # What is said of communication is so: its term is there, and does not change with N.
+    predictor = PublishedPredictor().fit([
+        Run("a", "c", *(float(each), int(many)), 1.0, 50.0, 1e-3 * each**1.5 / many + 2.0 / many**0.5)
+        for each, many in zip(n, p, strict=True)
+    ])  # fmt: skip
+    terms = [predictor.breakdown(Request(size, 4, 1.0, 50.0))[1] for size in (100.0, 400.0)]
+    assert terms[0].seconds == terms[1].seconds >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("runs", "sizes", "counts", "enough"),
+    [(10, 4, 2, True), (9, 4, 2, False), (10, 3, 2, False), (10, 4, 1, False), (40, 4, 2, True), (40, 10, 1, False)],
+)
+def test_a_search_needs_ten_runs_of_four_sizes_on_two_numbers_of_processors(
+    runs: int, sizes: int, counts: int, enough: bool
+) -> None:
+    at = np.arange(runs)
+    ones = np.ones(runs)
+    assert supports_search(Observations.of(100.0 + at % sizes, 1 + at // sizes % counts, ones, ones, ones)) is enough
