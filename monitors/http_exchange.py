@@ -1,8 +1,13 @@
-"""One HTTP request and its answer, bounded in time and in size, however slow or hostile the server is."""
+"""One HTTP request and its answer, bounded in time and in size, however slow or hostile the server is.
+
+The standard library speaks the protocol, over a connection that is cut off at a moment and after a number of bytes: its
+own timeout starts again with every byte that drips in.
+"""
 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import socket
 import ssl
@@ -10,20 +15,21 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, IncompleteRead
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote, urlsplit
 
-#: Bytes of the head of an answer, and of its body where the caller names no limit, that are read at most.
-MOST_HEAD, MOST = 1 << 16, 1 << 28
+#: Bytes of an answer, and of its head and the marks between its chunks, that are read at most.
+MOST, MOST_BESIDE = 1 << 28, 1 << 16
 #: What need not be quoted in a path with its query.
 PATH = "/?&=%:,;+@~!$'()*[]"
 
 
 class Answer(NamedTuple):
-    """The status, the head and the body of an answer."""
+    """The status, the headers and the body of an answer."""
 
     status: int
-    head: bytes
+    headers: HTTPMessage
     body: bytes
 
 
@@ -57,18 +63,19 @@ def exchange(
     """
     host, before, own, connection = _connected(address, certificate, ends)
     with connection:
-        body = b"" if document is None else json.dumps(document).encode()
         sent = {"Host": host, "Connection": "close", "Accept": "application/json", "Accept-Encoding": "identity"}
         if document is not None:
-            sent |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        lines = [f"{method} {quote(before + path, safe=PATH) or '/'} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in (sent | own | dict(headers)).items()]
-        if not all(map(str.isprintable, lines)):
-            raise ValueError("a header of the request holds a control character")
+            sent["Content-Type"] = "application/json"
+        sent |= own | dict(headers)
+        if not all(value.isascii() and value.isprintable() for value in sent.values()):
+            raise ValueError("a header of the request holds a character that HTTP does not allow")
+        body = None if document is None else json.dumps(document).encode()
+        client = HTTPConnection(host)
+        client.sock = connection
         connection.settimeout(time_left(ends))
         # A server that refuses a request may answer before it has read the whole of it.
         with suppress(BrokenPipeError):
-            connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+            client.request(method, quote(before + path, safe=PATH) or "/", body, sent)
         return read_answer(connection, ends, most)
 
 
@@ -111,64 +118,42 @@ def _system_trust() -> ssl.SSLContext:
 
 
 def read_answer(connection: socket.socket, ends: float, most: int) -> Answer:
-    """Read an answer from a connection; see :func:`exchange`."""
-    head, received, body = b"", bytearray(), None
-    while body is None:
-        # The time that is left of the whole, so that single bytes do not start it again.
-        connection.settimeout(time_left(ends))
-        piece = connection.recv(1 << 18)
-        received += piece
-        if not head and (found := received.find(b"\r\n\r\n")) >= 0:
-            head, received = bytes(received[:found]), received[found + 4 :]
-        if not head and not piece:
-            raise ValueError("the answer is not HTTP")
-        if len(received) > (limit := most if head else MOST_HEAD):
-            raise ValueError(f"the answer is longer than {limit} bytes")
-        body = _body(head, received, ended=not piece) if head else None
-    words = head.split(None, 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        raise ValueError("the answer is not HTTP")
-    return Answer(int(words[1][:3]), head, body)
-
-
-def header(head: bytes, name: str) -> list[str]:
-    r"""The values of a header of an answer, in small letters, in order.
-
-    Examples
-    --------
-    >>> header(b"HTTP/1.1 200 OK\r\nContent-Length: 12", "content-length")
-    ['12']
-    """
-    lines = (line.partition(b":") for line in head.lower().split(b"\r\n")[1:])
-    return [value.strip().decode("latin-1") for key, _, value in lines if key.strip() == name.encode()]
-
-
-def _body(head: bytes, received: bytearray, *, ended: bool) -> bytes | None:
-    """The body if it is complete, by its length, by its chunks, or else by the end of the connection."""
-    lengths = [value for value in header(head, "content-length") if value.isdecimal()]
-    whole: bytes | None
-    if "chunked" in header(head, "transfer-encoding"):
-        # Its end may have come, though the server leaves the connection open.
-        whole = _joined(received) if ended or received.endswith(b"\r\n\r\n") else None
-    elif lengths:
-        length = int(lengths[0][:12])
-        whole = bytes(received[:length]) if len(received) >= length else None
-    else:
-        whole = bytes(received) if ended else None
-    if ended and whole is None:
+    """Read the answer to a request that was sent; see :func:`exchange`."""
+    answer = HTTPResponse(cast("socket.socket", _Bounded(connection, ends, most)))
+    try:
+        answer.begin()
+        body = answer.read()
+    except IncompleteRead:
+        raise ValueError("the answer was truncated") from None
+    except (OverflowError, MemoryError):  # by a length that no memory holds
+        raise ValueError(f"the answer is longer than {most} bytes") from None
+    except HTTPException as error:
+        raise ValueError(f"the answer is not HTTP: {error or type(error).__name__}") from None
+    if not body and answer.length is None and not answer.chunked:
+        # The head may have been cut off as well: the parser takes the end of a connection for the end of the head.
         raise ValueError("the answer was truncated")
-    return whole
+    if len(body) > most:
+        raise ValueError(f"the answer is longer than {most} bytes")
+    return Answer(answer.status, answer.headers, body)
 
 
-def _joined(received: bytearray) -> bytes | None:
-    """The body that chunks make up; None while some are missing."""
-    body, at = bytearray(), 0
-    while (end := received.find(b"\r\n", at)) >= 0:
-        size = int(received[at:end].partition(b";")[0][:16], 16)
-        if size == 0:
-            return bytes(body)
-        at = end + 2 + size + 2
-        if size < 0 or at > len(received):
-            return None
-        body += received[end + 2 : at - 2]
-    return None
+class _Bounded(io.RawIOBase):
+    """What a connection sends until a moment of the monotonic clock, for a body of a number of bytes at most."""
+
+    def __init__(self, connection: socket.socket, ends: float, most: int) -> None:
+        self._connection, self._ends, self._most, self._read = connection, ends, most, 0
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        """The one way in which a response reads from its connection."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._connection.settimeout(time_left(self._ends))
+        count = self._connection.recv_into(buffer)
+        self._read += count
+        if self._read > self._most + MOST_BESIDE:
+            raise ValueError(f"the answer is longer than {self._most} bytes")
+        return count

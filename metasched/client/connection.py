@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from metasched.records import InputError
-from monitors.http_exchange import MOST, PATH, exchange, header, time_left
+from monitors.http_exchange import MOST, PATH, exchange, time_left
 
 
 class Listen(Protocol):
@@ -98,12 +98,12 @@ def ask(
             exchange, address, method, path, document, ends=ends, most=most,
             certificate=verify if isinstance(verify, str) else None,
         )  # fmt: skip
-        status, head, body = asked(
+        status, fields, body = asked(
             headers={} if token is None else {"Authorization": f"Bearer {quote(token, safe=PATH)}"}
         )
-        if status == 401 and token is None and any("munge" in each for each in header(head, "www-authenticate")):
+        if status == 401 and token is None and "munge" in fields.get("WWW-Authenticate", "").lower():
             made = _credential(method, path, ends)
-            status, head, body = asked(headers={"Authorization": made}) if made else (status, head, body)
+            status, _, body = asked(headers={"Authorization": made}) if made else (status, fields, body)
     except TimeoutError:
         raise RuntimeError(f"the daemon at {address} does not answer within {timeout:g} s") from None
     except ssl.SSLCertVerificationError as error:

@@ -168,13 +168,13 @@ HEAD = b"Host: localhost\r\nConnection: close\r\nAccept: application/json\r\nAcc
         ({"token": "a\r\nb"}, b"GET /v1/status HTTP/1.1\r\n" + HEAD + b"Authorization: Bearer a%0D%0Ab\r\n\r\n"),
         (
             {"method": "POST", "document": {"a": 1}, "token": "t"},
-            b"POST /v1/status HTTP/1.1\r\n" + HEAD + b"Content-Type: application/json\r\nContent-Length: 8\r\n"
-            b'Authorization: Bearer t\r\n\r\n{"a": 1}',
+            b"POST /v1/status HTTP/1.1\r\nContent-Length: 8\r\n" + HEAD
+            + b'Content-Type: application/json\r\nAuthorization: Bearer t\r\n\r\n{"a": 1}',
         ),
         (
             {"document": 0},
-            b"GET /v1/status HTTP/1.1\r\n" + HEAD
-            + b"Content-Type: application/json\r\nContent-Length: 1\r\n\r\n0",
+            b"GET /v1/status HTTP/1.1\r\nContent-Length: 1\r\n" + HEAD
+            + b"Content-Type: application/json\r\n\r\n0",
         ),
     ],
 )  # fmt: skip
