@@ -19,7 +19,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.energy_stream import stream_tables
+from benchmarks.energy_parts import parts_of
+from benchmarks.energy_stream import DESIGNED, stream_tables
+from benchmarks.energy_stream import JUDGED as JUDGED_STREAMS
 from benchmarks.testbed import oracle
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, scenarios
@@ -215,6 +217,8 @@ def main(
     folder: Annotated[Path | None, typer.Option(help="Campaigns of another seed, instead.")] = None,
     parts: Annotated[bool, typer.Option("--parts", help="Where the errors on those of the design come from.")] = False,
     stream: Annotated[bool, typer.Option("--stream", help="A stream of jobs; with --judged other seeds.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="What keeps the stream from its oracle, in parts.")] = False,
+    seed: Annotated[list[int] | None, typer.Option(help="Seeds of the stream, instead.")] = None,
     only: Annotated[str, typer.Option(help="Only campaigns, or loads, whose name holds this.")] = "",
 ) -> None:
     """Judge learned energy."""
@@ -223,10 +227,13 @@ def main(
         console.print(data_table(data))
     if parts:
         console.print(parts_table(DESIGN.folder / "metered"))
+    seeds = tuple(seed or (JUDGED_STREAMS if judged else DESIGNED))
+    if split:
+        console.print(parts_of(seeds))
     if stream:
-        for table in stream_tables(judged, only):
+        for table in stream_tables(seeds, only):
             console.print(table)
-    elif campaigns or judged or folder is not None:
+    elif not split and (campaigns or judged or folder is not None):
         console.print(campaign_table(folder or (JUDGED if judged else DESIGN).folder / "metered", only))
 
 

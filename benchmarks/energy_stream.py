@@ -13,25 +13,27 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rich.table import Table
 
-from benchmarks.placement.grid import APPLICATIONS, HORIZON, Application, Site, sites
+from benchmarks.placement.grid import APPLICATIONS, HORIZON, NEAR, Application, Floats, Site, sites
 from benchmarks.placement.stream import Job, jobs
 from benchmarks.testbed.loading import LOADINGS
 from benchmarks.testbed.metered import METER_ERROR, PROCESSORS, STALLED
-from benchmarks.testbed.timeline import Series
+from benchmarks.testbed.timeline import Series, lowest
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.counted import Loads
+from metasched.placement.loads.counted import Forecast, Loads
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
+from metasched.predictors.contract import Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import Placement, Run, Settings
 
@@ -51,6 +53,7 @@ PROCESSOR = PROCESSORS["amd"]
 CLOCKS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 LEARNED = (3, 9)
 MEGAHERTZ = tuple(clock * PROCESSOR.megahertz for clock in CLOCKS)
+LEAST_ENERGY = Objective(time=0.0, energy=1.0)
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,42 @@ class Cluster:
     running: dict[int, Choice] = field(default_factory=dict)
 
 
-#: Chooses for a job that could start now; None lets it wait. The last number is how many processors it takes.
-Policy = Callable[[Job, Cluster, float, int], Choice | None]
+class Policy(ABC):
+    """Chooses nodes and clock of jobs.
+
+    Parameters
+    ----------
+    models : of each application, which learn the jobs that end.
+    """
+
+    def __init__(self, models: Mapping[str, Predictor]) -> None:
+        self.models = models
+        #: Slowdown of each job, and its joules, against what it thought the fastest choice at the same moment.
+        self.slowdowns: list[float] = []
+        self.joules: list[tuple[float, float]] = []
+
+    @property
+    def saved_job_by_job(self) -> float:
+        """What was saved against the fastest choices at the same moments: the streams of two policies soon differ."""
+        fastest, taken = np.sum(self.joules, axis=0)
+        return float(1.0 - taken / fastest)
+
+    def compared(self, job: Job, site: Site, now: float, taken: Choice, fastest: Choice) -> Choice:
+        """The choice that is taken, after what comes of it was noted beside what would have come of the fastest."""
+        own, fast = (came(site, job, each.nodes, each.clock, now) for each in (taken, fastest))
+        self.slowdowns.append((own.end - now) / (fast.end - now) - 1.0)
+        self.joules.append((fast.joules, own.joules))
+        return taken
+
+    @abstractmethod
+    def __call__(self, job: Job, cluster: Cluster, now: float, processors: int) -> Choice | None:
+        """The choice for a job that could start now on a number of processors; None lets it wait."""
+
+
+def cap_of(site: Site) -> float:
+    """The cap of the cluster (W)."""
+    idle, full = PROCESSOR.watts(1.0)
+    return site.size * (idle + CAP * (full - idle))
 
 
 def clocked(name: str, clock: float) -> Application:
@@ -92,17 +129,40 @@ def clocked(name: str, clock: float) -> Application:
 
 def came(site: Site, job: Job, nodes: Sequence[int], place: int, now: float) -> Came:
     """What really comes of a job on some nodes at a clock."""
-    clock, plain = CLOCKS[place], APPLICATIONS[job.application]
-    end = site.finish(clocked(job.application, clock), job.problem_size, nodes, now, job.noise)
-    idle, full = PROCESSOR.watts(clock)
-    alone = replace(plain, volume=0.0, messages=0.0)
-    work = job.noise * float(alone.time(job.problem_size, len(nodes), site.speed, 1.0))
-    memory = MEMORY[job.application]
-    busy = work * ((1.0 - memory) / clock + STALLED * memory)
+    times, joules = at_all_clocks(site, job, nodes, now)
+    return Came(now + float(times[place]), float(joules[place]))
+
+
+def at_all_clocks(site: Site, job: Job, nodes: Sequence[int], now: float) -> tuple[Floats, Floats]:
+    """Times (s) and joules of a job on some nodes at each of :data:`CLOCKS`."""
+    plain, memory, clocks = APPLICATIONS[job.application], MEMORY[job.application], np.array(CLOCKS)
+    scale = (1.0 - memory) / clocks + memory
+    span = NEAR
+    while (seconds := _seconds(site, job, nodes, (now, now + span), scale)).max() > span:
+        span *= 8.0
+    work = job.noise * replace(plain, volume=0.0, messages=0.0).time(job.problem_size, len(nodes), site.speed, 1.0)
+    busy = work * ((1.0 - memory) / clocks + STALLED * memory)
     if job.application in POLLS:
-        own = site.run(job.application, job.problem_size, nodes, now, end).min_avg_avail_cpu * (end - now)
-        busy += max(own - work * ((1.0 - memory) / clock + memory), 0.0)
-    return Came(end, len(nodes) * (idle * (end - now) + (full - idle) * busy))
+        own = np.min([site.cpu[node].mean(now, now + seconds) for node in nodes], axis=0)
+        busy = busy + np.maximum(np.clip(own, 0.01, 1.0) * seconds - work * scale, 0.0)
+    idle, full = np.array([PROCESSOR.watts(clock) for clock in CLOCKS]).T
+    return seconds, len(nodes) * (idle * seconds + (full - idle) * busy)
+
+
+def _seconds(site: Site, job: Job, nodes: Sequence[int], span: tuple[float, float], scale: Floats) -> Floats:
+    """Times (s) with computations that take so many times as long, right if they are within the span (s)."""
+    plain = APPLICATIONS[job.application]
+    cpu, link = (lowest([every[node].between(*span) for node in nodes]) for every in (site.cpu, site.link))
+    inside = np.union1d(cpu.times, link.times)
+    moments = np.append(span[0], inside[inside > span[0]])
+    asked = job.problem_size, len(nodes), cpu.at(moments) * site.speed, link.at(moments)
+    computing = replace(plain, volume=0.0, messages=0.0).time(*asked)
+    time = job.noise * (scale[:, None] * computing + replace(plain, work=0.0).time(*asked))
+    done = np.cumsum(np.diff(moments) / time[:, :-1], axis=1)
+    done = np.concatenate([np.zeros((len(scale), 1)), done], axis=1)
+    last = np.sum(done <= 1.0, axis=1) - 1
+    each = np.arange(len(scale))
+    return np.asarray(moments[last] + (1.0 - done[each, last]) * time[each, last] - span[0])
 
 
 def run_of(site: Site, job: Job, nodes: Sequence[int], place: int, start: float, outcome: Came, error: float) -> Run:
@@ -133,7 +193,7 @@ def learned(seed: int, loading: str) -> dict[str, MeteredPredictor]:
     return found
 
 
-class Shipped:
+class Shipped(Policy):
     """The shipped ranker and models.
 
     Parameters
@@ -141,27 +201,29 @@ class Shipped:
     models : of each application; they learn the jobs that end.
     objective : of the choice.
     max_slowdown, cap : as ``rank`` takes them.
+    foreseeing : whether the averages of the loads to come are known instead of forecast.
     """
 
     def __init__(
         self,
-        models: dict[str, MeteredPredictor],
+        models: Mapping[str, Predictor],
         objective: Objective,
         max_slowdown: float | None = None,
         cap: float | None = None,
+        *,
+        foreseeing: bool = False,
     ) -> None:
-        self.models, self._objective = models, objective
+        super().__init__(models)
+        self._objective, self._foreseeing = objective, foreseeing
         self._max_slowdown, self._cap = max_slowdown, cap
-        #: The slowdown of each job against the fastest choice that is advised at the same moment.
-        self.slowdowns: list[float] = []
-        #: Joules of that fastest choice, of what was taken, and of the best clock on the nodes taken, of each job.
-        self.joules: list[tuple[float, float, float]] = []
+        #: Joules of each job by the best clock on the nodes that it was given.
+        self._best_clocks: list[float] = []
 
     @property
     def share_on_its_nodes(self) -> float:
         """What was saved against the fastest choices, of what the best clocks would have saved on the same nodes."""
-        fastest, taken, best = np.sum(self.joules, axis=0)
-        return float((fastest - taken) / (fastest - best))
+        fastest, taken = np.sum(self.joules, axis=0)
+        return float((fastest - taken) / (fastest - sum(self._best_clocks)))
 
     def __call__(self, job: Job, cluster: Cluster, now: float, processors: int) -> Choice | None:
         """The best placement."""
@@ -175,12 +237,10 @@ class Shipped:
             return None
         taken, least = (_choice(cluster.site, each) for each in (best, fastest))
         fast = came(cluster.site, job, least.nodes, least.clock, now)
-        clocks = [came(cluster.site, job, taken.nodes, place, now) for place in range(len(CLOCKS))]
-        within = [each.joules for each in clocks if each.end - now <= (1.0 + self._max_slowdown) * (fast.end - now)]
-        own = clocks[taken.clock]
-        self.slowdowns.append((own.end - now) / (fast.end - now) - 1.0)
-        self.joules.append((fast.joules, own.joules, min(within, default=fast.joules)))
-        return taken
+        times, joules = at_all_clocks(cluster.site, job, taken.nodes, now)
+        within = joules[times <= (1.0 + self._max_slowdown) * (fast.end - now)].tolist()
+        self._best_clocks.append(min(within, default=fast.joules))
+        return self.compared(job, cluster.site, now, taken, least)
 
     def _best(
         self,
@@ -211,10 +271,11 @@ class Shipped:
             objective,
             top=1,
             scope="top",
+            curve=False,
             settings=tuple(Settings(frequency=each) for each in MEGAHERTZ),
             max_slowdown=max_slowdown,
             power_cap=self._cap,
-            loads=Loads(site.outlook(now)),
+            loads=Loads(_to_come(site, now) if self._foreseeing else site.outlook(now)),
             running={state.name: running},
         )
         return rank([state], self.models[job.application], question).placements[0]
@@ -226,6 +287,16 @@ def _choice(site: Site, best: Placement) -> Choice:
     return Choice(nodes, MEGAHERTZ.index(chosen.frequency or 0.0), best.power_middle or 0.0, best.power_doubt)
 
 
+def _to_come(site: Site, now: float) -> Forecast:
+    """A forecast that is always right."""
+
+    def foreseen(state: ClusterState, horizon: float) -> ClusterState:
+        later = site.expected(now, now + horizon)
+        return replace(state, available_cpu=later.available_cpu, available_bandwidth=later.available_bandwidth)
+
+    return foreseen
+
+
 def held(site: Site, state: ClusterState) -> Site:
     """The site if its loads stayed as a state of it tells."""
     cpu, link = (
@@ -235,15 +306,25 @@ def held(site: Site, state: ClusterState) -> Site:
     return replace(site, cpu=cpu, link=link)
 
 
-class Oracle:
+class Oracle(Policy):
     """Knows what comes of each choice: least energy within the slowdown of the fastest, or the fastest under a cap.
 
-    One that is ``forecasting`` knows what would come of each choice if the loads to come were as they are forecast.
+    Its rule is plain: nothing is kept for what could come otherwise than it knows.
+
+    Parameters
+    ----------
+    max_slowdown, cap : as ``rank`` takes them; the fastest choice where both are None.
+    forecasting : whether it knows what would come of each choice if the loads to come were as they are forecast.
     """
 
     def __init__(
-        self, max_slowdown: float | None = None, cap: float | None = None, *, forecasting: bool = False
+        self,
+        max_slowdown: float | None = None,
+        cap: float | None = None,
+        *,
+        forecasting: bool = False,
     ) -> None:
+        super().__init__({})
         self._max_slowdown, self._cap, self._forecasting = max_slowdown, cap, forecasting
 
     def _foreseen(self, job: Job, site: Site, some: Sequence[int], now: float) -> Site:
@@ -265,19 +346,20 @@ class Oracle:
         )
         for order in (np.argsort(-spare), np.argsort(-width)):
             nodes = tuple(free[index] for index in order[:processors].tolist())
-            for place in range(len(CLOCKS)):
-                outcome = came(site, job, nodes, place, now)
-                time = outcome.end - now
-                found.append((time, outcome.joules, Choice(nodes, place, outcome.joules / time)))
+            outcomes = zip(*(each.tolist() for each in at_all_clocks(site, job, nodes, now)), strict=True)
+            for place, (time, joules) in enumerate(outcomes):
+                found.append((time, joules, Choice(nodes, place, joules / time)))
         if self._cap is not None:
             idle = PROCESSOR.watts(CLOCKS[-1])[0]
             besides = sum(each.watts for each in cluster.running.values()) + idle * (len(free) - processors)
             found = [each for each in found if each[2].watts + besides <= self._cap]
             return min(found, key=lambda each: each[0])[2] if found else None
-        fastest = min(time for time, *_ in found)
-        within = [each for each in found if each[0] <= (1.0 + (self._max_slowdown or 0.0)) * fastest]
-        key = 0 if self._max_slowdown is None else 1
-        return min(within, key=lambda each: each[key])[2]
+        fastest = min(found, key=lambda each: each[0])
+        if self._max_slowdown is None:
+            return fastest[2]
+        within = [each for each in found if each[0] <= (1.0 + self._max_slowdown) * fastest[0]]
+        best = min(within, key=lambda each: each[1])
+        return self.compared(job, cluster.site, now, best[2], fastest[2])
 
 
 @dataclass(frozen=True)
@@ -332,7 +414,7 @@ def simulate(stream: Sequence[Job], site: Site, policy: Policy, seed: int) -> To
         completion.append(now - job.arrival)
         idle = PROCESSOR.watts(CLOCKS[-1])[0]
         draws.append((start, now, outcome.joules / (now - start) - idle * len(choice.nodes)))
-        if isinstance(policy, Shipped):
+        if policy.models:
             run = run_of(site, job, choice.nodes, choice.clock, start, outcome, float(errors[number]))
             policy.models[job.application].learn(run)
         start_what_can(now)
@@ -349,7 +431,7 @@ def simulate(stream: Sequence[Job], site: Site, policy: Policy, seed: int) -> To
     return Totals(joules, float(np.mean(completion)), tuple(draws))
 
 
-def stream_tables(judged: bool, only: str = "") -> tuple[Table, Table]:
+def stream_tables(seeds: Sequence[int], only: str = "") -> tuple[Table, Table]:
     """Both questions for each seed, under loads whose name holds ``only``."""
     saving = Table(title=f"{COUNT} jobs, min-energy within {ALLOWED:.0%}: joules saved against min-time, and slowdowns")
     for heading in (
@@ -360,6 +442,8 @@ def stream_tables(judged: bool, only: str = "") -> tuple[Table, Table]:
         "share",
         "oracle by forecasts saves",
         "share of that",
+        "job by job",
+        "share of oracle's",
         "on its nodes",
         "mean slowdown",
         f"beyond {BEYOND:.0%}",
@@ -379,12 +463,12 @@ def stream_tables(judged: bool, only: str = "") -> tuple[Table, Table]:
         "above",
     ):
         capped.add_column(heading, justify="right")
-    for seed, loading in itertools.product(JUDGED if judged else DESIGNED, ("dedicated", "grid")):
+    for seed, loading in itertools.product(seeds, ("dedicated", "grid")):
         if only not in loading:
             continue
         site, stream = sites(seed, LOADINGS[loading])[1], jobs(COUNT, seed, INTERVAL)
         plain = simulate(stream, site, Shipped(learned(seed, loading), Objective()), seed)
-        ours = Shipped(learned(seed, loading), Objective(time=0.0, energy=1.0), ALLOWED)
+        ours = Shipped(learned(seed, loading), LEAST_ENERGY, ALLOWED)
         oracles = Oracle(ALLOWED), Oracle(ALLOWED, forecasting=True)
         totals = [simulate(stream, site, each, seed) for each in (ours, *oracles)]
         saved, most, by_forecasts = (1.0 - each.joules / plain.joules for each in totals)
@@ -392,10 +476,10 @@ def stream_tables(judged: bool, only: str = "") -> tuple[Table, Table]:
         saving.add_row(
             str(seed), loading, f"{saved:.1%}", f"{most:.1%}", f"{saved / most:.0%}",
             f"{by_forecasts:.1%}", f"{saved / by_forecasts:.0%}",
+            f"{ours.saved_job_by_job:.1%}", f"{ours.saved_job_by_job / oracles[0].saved_job_by_job:.0%}",
             f"{ours.share_on_its_nodes:.0%}", f"{slow.mean():.1%}", f"{(slow > BEYOND).mean():.1%}",
         )  # fmt: skip
-        idle, full = PROCESSOR.watts(1.0)
-        cap = site.size * (idle + CAP * (full - idle))
+        cap = cap_of(site)
         shipped = Shipped(learned(seed, loading), Objective(), cap=cap)
         oracles = Oracle(cap=cap), Oracle(cap=cap, forecasting=True)
         under, known, foreseen = (simulate(stream, site, each, seed) for each in (shipped, *oracles))

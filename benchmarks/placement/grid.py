@@ -26,6 +26,8 @@ from metasched.records import Run
 Floats = NDArray[np.float64]
 #: The loads are drawn this far (s), and monitors report the averages of the last minute at every minute.
 HORIZON, TICK = 90_000.0, 60.0
+#: The loads of so many seconds from the start are tried first (s).
+NEAR = 2000.0
 #: Run-to-run variation of the same job under the same loads (spread of the logarithm).
 NOISE = 0.03
 
@@ -154,9 +156,18 @@ class Site:
 
     def finish(self, application: Application, n: float, nodes: Sequence[int], start: float, noise: float) -> float:
         """When a job that starts on some nodes is done (s)."""
-        cpu, link = lowest([self.cpu[node] for node in nodes]), lowest([self.link[node] for node in nodes])
+        span = NEAR
+        while (end := self._end(application, n, nodes, (start, start + span), noise)) > start + span:
+            span *= 8.0
+        return end
+
+    def _end(
+        self, application: Application, n: float, nodes: Sequence[int], span: tuple[float, float], noise: float
+    ) -> float:
+        """When the job is done, right if that is within the span (s) from its start on."""
+        cpu, link = (lowest([every[node].between(*span) for node in nodes]) for every in (self.cpu, self.link))
         inside = np.union1d(cpu.times, link.times)
-        moments = np.append(start, inside[inside > start])
+        moments = np.append(span[0], inside[inside > span[0]])
         time = noise * application.time(n, len(nodes), cpu.at(moments) * self.speed, link.at(moments))
         done = np.concatenate(([0.0], np.cumsum(np.diff(moments) / time[:-1])))
         last = int(np.searchsorted(done, 1.0, side="right")) - 1

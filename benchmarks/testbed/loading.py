@@ -127,7 +127,8 @@ def _plateaus(
     return Series(moments, np.clip(values, FLOOR, 1.0))
 
 
-def _grid_cpu_level(rng: np.random.Generator) -> float:
+def grid_cpu_level(rng: np.random.Generator) -> float:
+    """A level of the CPU that is available under grid loads."""
     state = rng.choice(3, p=GRID_STATES)
     low, high = ((0.94, 1.0), (0.6, 0.92), (0.42, 0.55))[state]
     return float(rng.uniform(low, high))
@@ -145,7 +146,7 @@ def grid_loading(cluster: ClusterModel, seed: int, horizon: float) -> Timeline:
     """Loads with the statistics of a grid's monitored nodes: long plateaus, few competitors, small jitter."""
     streams = _streams(seed, "grid cpu", len(cluster.processors))
     cpu = {
-        processor: _plateaus(rng, _grid_cpu_level, GRID_CPU_DWELL, horizon)
+        processor: _plateaus(rng, grid_cpu_level, GRID_CPU_DWELL, horizon)
         for processor, rng in zip(cluster.processors, streams, strict=True)
     }
     return Timeline(cpu, _grid_network(cluster, seed, horizon, GRID_NETWORK), horizon)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,15 +37,32 @@ class Series:
 
     def integral(self, time: ArrayLike) -> Floats:
         """Integral from 0 to each time; array of the shape of ``time``."""
-        area = np.concatenate(([0.0], np.cumsum(np.diff(self.times) * self.values[:-1])))
         moment = np.asarray(time, dtype=np.float64)
         place = np.searchsorted(self.times, moment, side="right") - 1
-        return np.asarray(area[place] + (moment - self.times[place]) * self.values[place])
+        return np.asarray(self._area[place] + (moment - self.times[place]) * self.values[place])
+
+    @cached_property
+    def _area(self) -> Floats:
+        """The integral until each of the times."""
+        return np.concatenate(([0.0], np.cumsum(np.diff(self.times) * self.values[:-1])))
 
     def mean(self, start: ArrayLike, end: ArrayLike) -> Floats:
         """Average over each interval [start, end], start < end."""
         first, last = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
         return np.asarray((self.integral(last) - self.integral(first)) / (last - first))
+
+    def between(self, start: float, end: float) -> Series:
+        """The same function from a start on; its last value before the end holds from then on.
+
+        Examples
+        --------
+        >>> load = Series(np.array([0.0, 10.0, 20.0]), np.array([1.0, 0.5, 0.2]))
+        >>> load.between(12.0, 20.0)
+        Series(times=array([0.]), values=array([0.5]))
+        """
+        first = int(np.searchsorted(self.times, start, side="right")) - 1
+        last = max(int(np.searchsorted(self.times, end, side="left")), first + 1)
+        return Series(np.append(0.0, self.times[first + 1 : last]), self.values[first:last])
 
     def at(self, time: ArrayLike) -> Floats:
         """Value at each time."""

@@ -34,6 +34,12 @@ def test_mean_of_a_series_agrees_with_a_fine_sum(series: Series, start: float, l
     assert series.mean(start, start + length) == pytest.approx(series.at(middles).mean(), abs=1e-3)
 
 
+@given(step_functions(), st.floats(0.0, 400.0), st.floats(0.1, 400.0))
+def test_a_part_of_a_series_is_the_series_within_it(series: Series, start: float, length: float) -> None:
+    moments = np.linspace(start, start + length, 50, endpoint=False)
+    np.testing.assert_array_equal(series.between(start, start + length).at(moments), series.at(moments))
+
+
 @given(st.lists(step_functions(), min_size=1, max_size=4), st.floats(0.0, 400.0))
 def test_lowest_is_the_minimum_at_every_moment(many: list[Series], moment: float) -> None:
     assert lowest(many).at(moment) == min(float(one.at(moment)) for one in many)
