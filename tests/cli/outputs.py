@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib.figure import Figure
 from metered_runs import made as metered
 
 from metasched.cli.app import main
@@ -52,6 +54,35 @@ max_processors = 16
 """
 #: The commands in their order: later ones read what earlier ones write.
 COMMANDS = Path(__file__).parent / "commands.txt"
+PROFILES = """processes,sends,message_size,waiting_time,execution_time,mean_distance,exchanges,dimensions
+2,100,100000,0.02,8.12,1,50,1
+4,100,100000,0.02,4.12,1,50,1
+8,100,100000,0.02,2.12,1,50,1
+"""
+SERVERS = """
+word_time = 8e-9
+startup_time = 1e-4
+server = [{ name = "fast", cores = 8, count = 2 }, { name = "slow", cores = 4, speed = 0.5 }]
+"""
+DEMO = """
+name = "demo"
+[[phase]]
+io = "bus"
+parallel_computation = 8.0
+communication_transfer = 0.5
+contention = 0.4
+dimensions = 2
+"""
+RACKS = """
+[[cluster]]
+name = "east"
+nodes = [{ names = "n[1-4]" }]
+switches = [
+  { name = "top", switches = "a,b" },
+  { name = "a", nodes = "n[1-2]" },
+  { name = "b", nodes = "n[3-4]" },
+]
+"""
 
 
 def prepare(folder: Path) -> None:
@@ -69,6 +100,16 @@ def prepare(folder: Path) -> None:
     for at in range(200):
         jobs.append(f"{100 * at},{13 * at % 300},{60 + 37 * at % 900},{1 + at % 4},3600,u{at % 3},n{at % 5}")
     (folder / "jobs.csv").write_text("\n".join([*jobs, ""]), encoding="utf-8")
+    for name, text in (
+        ("profiles.csv", PROFILES), ("servers.toml", SERVERS), ("demo.toml", DEMO), ("racks.toml", RACKS),
+    ):  # fmt: skip
+        (folder / name).write_text(text, encoding="utf-8")
+    pairs = [(one, other) for one in range(1, 5) for other in range(1, 5) if one != other]
+    delays = [f"n{one},n{other},{one + other + 10 * ((one < 3) is not (other < 3))}" for one, other in pairs]
+    (folder / "delays.csv").write_text("\n".join(["from,to,delay", *delays, ""]), encoding="utf-8")
+    measured = ["block,value,data_size,nodes,threads,instructions"]
+    measured += [f"p2p,{1e-5 + 1e-9 * size},{size},,," for size in (0, 10, 1000, 10_000, 100_000, 1_000_000)]
+    (folder / "measured.csv").write_text("\n".join([*measured, ""]), encoding="utf-8")
     visits = {"batch": 3, "web": 1}
     stations = [
         {"name": "cpu", "kind": "queue", "servers": 4, "service": {"batch": 0.2, "web": 0.05}, "visits": visits},
@@ -83,6 +124,8 @@ def prepare(folder: Path) -> None:
 def outputs() -> dict[str, Any]:
     """The status of each command, and what it prints: a document, or the numbers of a text in their order."""
     found: dict[str, Any] = {}
+    drawn: list[Any] = []
+    really, Figure.savefig = Figure.savefig, lambda figure, *words, **more: drawn.append(shown(figure))  # type: ignore[method-assign]
     before, environment = Path.cwd(), dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -98,11 +141,28 @@ def outputs() -> dict[str, Any]:
                 document = json.loads(printed) if "--json" in line and printed else printed
                 if line.startswith("history") and isinstance(document, dict):
                     document.pop("seconds", None)
+                if drawn:
+                    found[f"{line} (drawn)"] = [without_words(each) for each in drawn]
+                    drawn.clear()
                 found[line] = [status, without_words(document), without_words(said)]
         finally:
             os.chdir(before)
+            Figure.savefig = really  # type: ignore[method-assign]
             os.environ.clear()
             os.environ.update(environment)
+    return found
+
+
+def shown(figure: Figure) -> list[Any]:
+    """What a picture shows, axes by axes: some points of each line, of each cloud of points, and the ends of bars."""
+    found = []
+    for axes in figure.axes:
+        lines = [np.column_stack(line.get_data())[:: max(1, len(line.get_xdata()) // 5)] for line in axes.lines]
+        points = [np.asarray(cloud.get_offsets())[::7] for cloud in axes.collections]
+        bars = [float(each.get_height()) for each in axes.patches if hasattr(each, "get_height")]
+        texts = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), *(each.get_text() for each in axes.texts)]
+        plain = [[[float(number) for number in row] for row in each] for each in (*lines, *points)]
+        found.append([plain, bars, texts])
     return found
 
 

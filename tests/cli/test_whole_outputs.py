@@ -40,4 +40,6 @@ def test_what_a_verb_prints_is_what_is_written_down(command: str, found: dict[st
 
 
 def test_every_command_is_written_down() -> None:
-    assert list(KNOWN) == COMMANDS.read_text(encoding="utf-8").splitlines()
+    assert [name for name in KNOWN if not name.endswith(" (drawn)")] == COMMANDS.read_text(
+        encoding="utf-8"
+    ).splitlines()
