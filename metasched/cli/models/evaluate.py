@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -19,13 +19,12 @@ from metasched.predictors.contract import Predictor, borrow, reason_of
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
-from metasched.predictors.judging.groups import Group, groups
+from metasched.predictors.judging.groups import Group, judged_groups
 from metasched.predictors.judging.peers import PEERS
-from metasched.predictors.porting.platforms import ENOUGH, LENDS
-from metasched.records import InputError, Run
+from metasched.predictors.porting.platforms import ENOUGH
+from metasched.records import InputError
 from metasched.store.files.campaigns import Campaign, read_campaign
 from metasched.store.files.models import read_model
-from metasched.validation import Located
 
 
 class LoadsFrom(StrEnum):
@@ -167,47 +166,6 @@ def evaluate_verb(
             plain(summary["interval_width_median"]),
         )
     output.show(table)
-
-
-def judged_groups(
-    runs: Sequence[Run],
-    training: int | None = None,
-    seed: int = 0,
-    *,
-    where: str,
-    untrained: bool = False,
-    borrowing: dict[str, list[Group]] | None = None,
-) -> tuple[list[Group], list[Group]]:
-    """The groups of a campaign that can be judged, and those with runs to predict that cannot.
-
-    Parameters
-    ----------
-    runs, training, seed : see ``metasched.predictors.judging.groups``.
-    where : the campaign, for messages.
-    untrained : whether a group without training runs can be judged.
-    borrowing : where given, platforms with few training runs borrow: filled with what :func:`lending` finds.
-    """
-    with Located(f"{where}, --training"):
-        every = groups(runs, training, seed)
-    asked = [group for group in every if group.rest]
-    if borrowing is not None:
-        borrowing.update(lending(every))
-    if not asked:
-        raise InputError("no row has phase predict, expected at least one", where=where)
-    judged = [group for group in asked if group.training or untrained or group.application in (borrowing or {})]
-    if not judged:
-        otherwise = "" if any(run.phase for run in runs) else ", or --training K to draw K runs"
-        raise InputError(f"no row has phase train, expected at least one{otherwise}", where=where)
-    return judged, [group for group in asked if group not in judged]
-
-
-def lending(every: Iterable[Group]) -> dict[str, list[Group]]:
-    """The groups of each application that has some platform with runs enough for others to borrow from."""
-    found: dict[str, list[Group]] = {}
-    for group in every:
-        found.setdefault(group.application, []).append(group)
-    able = {name: [each for each in of_one if len(each.training) >= LENDS] for name, of_one in found.items()}
-    return {name: lenders for name, lenders in able.items() if lenders and len(found[name]) > 1}
 
 
 def bar(name: str) -> Callable[[Iterable[Outcome], int], Iterable[Outcome]]:

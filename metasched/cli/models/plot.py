@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from metasched.cli import figures, options, output
-from metasched.cli.models.evaluate import bar, judged_groups
+from metasched.cli.models.evaluate import bar
 from metasched.cli.models.fit import Method, MethodOption, Models, make, select
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
-from metasched.predictors.judging.groups import Group
+from metasched.predictors.judging.groups import Group, judged_groups
 from metasched.records import InputError
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.models import read_model

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.predictors.porting.platforms import LENDS
 from metasched.records import InputError, Run
+from metasched.validation import Located
 
 #: Training runs from which on a draw holds at least two problem sizes and two processor counts, where there are two.
 VARIED = 4
@@ -79,6 +81,47 @@ def groups(runs: Iterable[Run], training: int | None = None, seed: int = 0) -> t
         rest = [run for run in every if (run.phase != "train" if phased else id(run) not in drawn)]
         made.append(Group(*key, tuple(chosen), tuple(rest)))
     return tuple(made)
+
+
+def judged_groups(
+    runs: Sequence[Run],
+    training: int | None = None,
+    seed: int = 0,
+    *,
+    where: str,
+    untrained: bool = False,
+    borrowing: dict[str, list[Group]] | None = None,
+) -> tuple[list[Group], list[Group]]:
+    """The groups of a campaign that can be judged, and those with runs to predict that cannot.
+
+    Parameters
+    ----------
+    runs, training, seed : see :func:`groups`.
+    where : the campaign, for messages.
+    untrained : whether a group without training runs can be judged.
+    borrowing : where given, platforms with few training runs borrow: filled with the groups of each application that lend.
+    """
+    with Located(f"{where}, --training"):
+        every = groups(runs, training, seed)
+    asked = [group for group in every if group.rest]
+    if borrowing is not None:
+        borrowing.update(lending(every))
+    if not asked:
+        raise InputError("no row has phase predict, expected at least one", where=where)
+    judged = [group for group in asked if group.training or untrained or group.application in (borrowing or {})]
+    if not judged:
+        otherwise = "" if any(run.phase for run in runs) else ", or --training K to draw K runs"
+        raise InputError(f"no row has phase train, expected at least one{otherwise}", where=where)
+    return judged, [group for group in asked if group not in judged]
+
+
+def lending(every: Iterable[Group]) -> dict[str, list[Group]]:
+    """The groups of each application that has some platform with runs enough for others to borrow from."""
+    found: dict[str, list[Group]] = {}
+    for group in every:
+        found.setdefault(group.application, []).append(group)
+    able = {name: [each for each in of_one if len(each.training) >= LENDS] for name, of_one in found.items()}
+    return {name: lenders for name, lenders in able.items() if lenders and len(found[name]) > 1}
 
 
 def draw(runs: Sequence[Run], count: int, seed: int) -> list[Run]:
