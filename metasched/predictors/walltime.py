@@ -160,12 +160,13 @@ def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | N
     InputError
         When one of them is not said, and there are no runs.
     """
-    met = loads_met(runs) if cpu is None or bandwidth is None else (np.ones(1), np.ones(1))
-    said = (cpu, bandwidth)
-    first, second = (
-        each if value is None else np.full(each.size, value) for value, each in zip(said, met, strict=True)
+    if cpu is not None and bandwidth is not None:
+        return np.array([cpu]), np.array([bandwidth])
+    met_cpu, met_bandwidth = loads_met(runs)
+    return (
+        met_cpu if cpu is None else np.full(met_cpu.size, cpu),
+        met_bandwidth if bandwidth is None else np.full(met_bandwidth.size, bandwidth),
     )
-    return first, second
 
 
 def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.predictors.contract import Predictions
-from metasched.predictors.walltime import ExecutionTimes, Limit, loads_met
+from metasched.predictors.walltime import ExecutionTimes, Limit, loads_met, loads_to_expect
 from metasched.records import InputError, Run
 from metasched.store.database.store import Store
 from tests.service.daemons import learned_database
@@ -92,3 +92,24 @@ def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: 
     assert run(*asked)[1].count("-t 1") == 8
     status, _, err = run("--application", "none", *asked[2:])
     assert (status, err.count("\n"), "no model of none" in err) == (2, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "bandwidth", "expected"),
+    [
+        (None, None, ([0.5, 0.9], [80.0, 1000.0])),
+        (0.7, None, ([0.7, 0.7], [80.0, 1000.0])),
+        (None, 40.0, ([0.5, 0.9], [40.0, 40.0])),
+        (0.7, 40.0, ([0.7], [40.0])),
+    ],
+)
+def test_what_is_said_of_loads_takes_the_place_of_what_runs_met(
+    cpu: float | None, bandwidth: float | None, expected: tuple[list[float], list[float]]
+) -> None:
+    runs = [Run("cg", "c", 500, 2, 0.5, 80.0, 5.0), Run("cg", "c", 500, 2, 0.9, math.nan, 5.0)]
+    assert tuple(each.tolist() for each in loads_to_expect(runs, cpu, bandwidth)) == expected
+    if cpu is not None and bandwidth is not None:
+        assert tuple(each.tolist() for each in loads_to_expect([], cpu, bandwidth)) == expected
+    else:
+        with pytest.raises(InputError, match="there are no past runs with loads"):
+            loads_to_expect([], cpu, bandwidth)

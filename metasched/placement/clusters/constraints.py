@@ -177,8 +177,10 @@ class Constraints(ValidatedFields, BaseModel):
     def counts(self, available: int) -> Ints:
         """Numbers of processors allowed, ascending, when ``available`` processors are available."""
         most = available if self.max_processors is None else min(available, self.max_processors)
-        counts = np.unique(np.asarray(self.processors, dtype=np.int64)) if self.processors else np.arange(1, most + 1)
-        return counts[(counts >= self.min_processors) & (counts <= most)].astype(np.int64)
+        if not self.processors:
+            return np.arange(self.min_processors, most + 1, dtype=np.int64)
+        counts = np.unique(np.array(self.processors, dtype=np.int64))
+        return counts[(counts >= self.min_processors) & (counts <= most)]
 
     def excluded(self, cluster: ClusterState) -> dict[str, Flags]:
         """For each demand that is set, the nodes of a cluster that it excludes: arrays of shape (n,)."""

@@ -102,12 +102,11 @@ class Hardware:
 
     def check(self, distribution: NDArray[np.int64]) -> None:
         """Check a distribution of processes, shape (servers,): one number for each server."""
-        if distribution.shape[-1] != len(self.servers):
+        if len(distribution) != len(self.servers):
             raise InputError(
-                f"a distribution over {distribution.shape[-1]} servers, expected one number for each of "
-                f"{len(self.servers)}"
+                f"a distribution over {len(distribution)} servers, expected one number for each of {len(self.servers)}"
             )
-        if (distribution < 0).any() or (distribution.sum(axis=-1) < 1).any():
+        if (distribution < 0).any() or distribution.sum() < 1:
             raise InputError(
                 "a distribution with a negative number or without processes, expected at least one process"
             )
