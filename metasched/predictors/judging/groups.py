@@ -99,7 +99,8 @@ def judged_groups(
     runs, training, seed : see :func:`groups`.
     where : the campaign, for messages.
     untrained : whether a group without training runs can be judged.
-    borrowing : where given, platforms with few training runs borrow: filled with the groups of each application that lend.
+    borrowing : where given, platforms with few training runs borrow: filled with the groups of each application that
+        lend.
     """
     with Located(f"{where}, --training"):
         every = groups(runs, training, seed)
