@@ -22,4 +22,8 @@ def main(argv: list[str] | None = None) -> None:
 
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    app.main(argv)
+    try:
+        app.main(argv)
+    finally:
+        if ours:  # what is left to do is Python's, which an interrupt would have complain
+            signal.signal(signal.SIGINT, signal.SIG_DFL)

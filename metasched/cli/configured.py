@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +29,35 @@ def configuration(path: Path | None) -> Configuration:
     return read_configuration(named)
 
 
-def opened(config: Path | None, database: str | None, *, new: bool = False) -> Store:
-    """The database that an option names, else the configured one; a missing one is made only if it may be ``new``."""
+@contextmanager
+def opened(config: Path | None, database: str | None, *, new: bool = False) -> Iterator[Store]:
+    """The database that an option names, else the configured one; a missing one is made only if it may be ``new``.
+
+    One that was made is removed again if nothing came into it, since what it was made for failed.
+    """
+    from metasched.store.database.engine import default_location
     from metasched.store.database.store import Store
 
-    return Store.open(database or configuration(config).database, new=new)
+    location = database or configuration(config).database or default_location()
+    made, empty = new and "://" not in location and not os.path.exists(location), False
+    try:
+        with Store.open(location, new=new) as store:
+            try:
+                yield store
+            except BaseException:
+                empty = made and _is_empty(store)
+                raise
+    finally:
+        for end in ("", "-wal", "-shm") if empty else ():
+            Path(f"{location}{end}").unlink(missing_ok=True)
+
+
+def _is_empty(store: Store) -> bool:
+    from metasched.store.database.backup import held
+    from metasched.store.database.engine import reading
+
+    with reading(store.engine) as connection:
+        return not held(connection)
 
 
 def by_daemon(database: str | None, config: Path | None, url: str | None) -> bool:

@@ -13,7 +13,7 @@ from metasched.cli import output
 from metasched.queueing.document import LONGEST, parse
 from metasched.queueing.solution import PrecisionError, Solution
 from metasched.queueing.solver import solve
-from metasched.records import InputError
+from metasched.store.files.whole_files import read_text
 
 
 def solve_verb(
@@ -25,7 +25,7 @@ def solve_verb(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Solve closed queueing networks exactly, or approximately with bounds."""
-    many, networks = parse(_read(network), where=str(network))
+    many, networks = parse(read_text(network, LONGEST), where=str(network))
     memory = psutil.virtual_memory().available // 2
     try:
         solutions = [solve(entry, method, memory=memory) for entry in networks]
@@ -39,17 +39,6 @@ def solve_verb(
         for solution in solutions:
             output.show(_table(solution))
     return 0
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > LONGEST:
-            raise InputError(f"the file has {path.stat().st_size} bytes, expected at most {LONGEST}", where=str(path))
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError("not a text file in UTF-8, expected a JSON document", where=str(path)) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
 
 
 def _table(solution: Solution) -> Table:

@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 
 #: ``METASCHED_AGENT_INTERVAL=5`` sets ``interval``.
 PREFIX = "METASCHED_AGENT_"
+#: Most that a file of settings, or of a secret, may hold.
+MOST_BYTES = 2**20
 
 
 class Settings(ValidatedFields, BaseModel):
@@ -123,7 +125,7 @@ def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ
     values: dict[str, Any] = {}
     if path is not None:
         try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            values = tomllib.loads(_text(path))
         except OSError as error:
             raise ValueError(f"{path}: {(error.strerror or str(error)).lower()}") from None
         except (ValueError, RecursionError) as error:
@@ -149,9 +151,17 @@ def _secret(variable: str, path: Path) -> str:
     try:
         if path.stat().st_mode & 0o007:
             _log.warning("%s: everybody on this host may use %s, expected mode 0600", variable, path)
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return _text(path).strip()
+    except (OSError, ValueError) as error:
         raise ValueError(f"{variable}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"has more than {MOST_BYTES} bytes")
+    return data.decode()
 
 
 def _members(variable: str, text: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from metasched.cli import main
+from metasched.store.database.store import Store
 
 RANK = ("rank", "--application", "cg", "--problem-size", "100", "--clusters", "clusters.toml")
 PREDICT = ("history", "predict", "--user", "ann", "--requested", "60", "--processors", "4")
@@ -45,3 +46,27 @@ def test_what_reads_a_database_makes_none(
     assert (left.value.code, said.out, len(said.err.splitlines())) == (2, "", 1)
     assert "none.db: no such database" in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clusters.toml"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("db", "restore", "clusters.toml", "--database"),
+        ("token", "enrol", "n1", "--folder", "clusters.toml", "--database"),
+        ("token", "enrol", "n1", "--folder", "clusters.toml/secrets", "--database"),
+    ],
+    ids=" ".join,
+)
+def test_what_fails_leaves_no_database_that_it_made(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("clusters.toml").write_text("a = 1\n")
+    Store.open("there.db").close()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for database in ("none.db", "there.db"):
+        with pytest.raises(SystemExit) as left:
+            main([*words, database])
+        said = capsys.readouterr()
+        assert (left.value.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+        assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -93,3 +93,11 @@ def test_files_that_hold_no_network_end_with_status_2(
     status, out, err = _run(capsys, str(path), "--json")
     assert (status, out) == (2, "")
     assert "n.json" in err
+
+
+def test_a_device_without_end_is_not_read_to_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metasched.cli.solve.LONGEST", 1000)
+    status, out, err = _run(capsys, "/dev/zero")
+    assert (status, out, err) == (2, "", "metasched: /dev/zero: has more than 1000 bytes\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -50,3 +51,13 @@ def test_what_asks_the_daemon_loads_nothing_that_computes(argv: tuple[str, ...],
         file.write('[listen]\nsocket = "nobody.sock"\n')
     status, *found = loaded(*argv, "--config", configuration)
     assert (status, set(found) & set(HEAVY)) == ("1", set())
+
+
+def test_an_interrupt_after_the_answer_ends_the_program_without_a_word() -> None:
+    program = (
+        "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT); "
+        "from metasched.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("metasched ")
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

@@ -116,9 +116,9 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
                 led(store.engine),
                 writing(store.engine) as target,
             ):
-                if not replace and (held := _held(target)):
+                if not replace and (rows := held(target)):
                     raise InputError(
-                        f"holds {held} already, expected an empty database, or --replace", where=store.name
+                        f"holds {rows} already, expected an empty database, or --replace", where=store.name
                     )
                 for table in reversed(kept_tables()):
                     target.execute(delete(table))
@@ -198,7 +198,7 @@ def _copied(source: Connection, target: Connection) -> dict[str, int]:
     return counts
 
 
-def _held(connection: Connection) -> str:
+def held(connection: Connection) -> str:
     """What a database holds first, such as "12 runs"; empty where it holds nothing."""
     for table in kept_tables():
         if count := connection.scalar(select(func.count()).select_from(table)):

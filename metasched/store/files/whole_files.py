@@ -24,20 +24,20 @@ MOST_BYTES = 512 * 2**20
 PIECE = 2**20
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], most: int | None = None) -> str:
     """Read a text file in UTF-8, with or without a byte order mark; unpack it first when its name ends in ``.gz``.
 
     Raises
     ------
     InputError
-        When there is no such file, it is a directory, it may not be read, has more than :data:`MOST_BYTES`, or what it
-        holds is not UTF-8 (or not gzip).
+        When there is no such file, it is a directory, it may not be read, has more bytes than ``most`` (by default
+        :data:`MOST_BYTES`), or what it holds is not UTF-8 (or not gzip).
     """
-    path = Path(path)
+    path, most = Path(path), MOST_BYTES if most is None else most
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = _start(file, MOST_BYTES + 1)
-        text = data.decode("utf-8-sig") if len(data) <= MOST_BYTES else None
+            data = _start(file, most + 1)
+        text = data.decode("utf-8-sig") if len(data) <= most else None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"byte {data[error.start]:#04x} is not UTF-8", where=f"{path}, row {line}") from None
@@ -46,7 +46,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except (OSError, ValueError) as error:  # of the name, a ValueError, where no file could be called so
         raise InputError(refusal(error), where=str(path)) from None
     if text is None:
-        raise InputError(f"has more than {MOST_BYTES} bytes", where=str(path))
+        raise InputError(f"has more than {most} bytes", where=str(path))
     return text
 
 

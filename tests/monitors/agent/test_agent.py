@@ -92,6 +92,13 @@ def test_a_token_that_everybody_may_read_is_warned_of(tmp_path: Path, caplog: py
         assert (f"METASCHED_AGENT_TOKEN_FILE: everybody on this host may use {path}" in caplog.text) == warned
 
 
+def test_devices_without_end_hold_no_settings_and_no_secret() -> None:
+    with pytest.raises(ValueError, match="/dev/zero: has more than 1048576 bytes"):
+        read_settings(Path("/dev/zero"), {})
+    with pytest.raises(ValueError, match="METASCHED_AGENT_TOKEN_FILE: has more than 1048576 bytes"):
+        read_settings(None, {"METASCHED_AGENT_TOKEN_FILE": "/dev/zero"})
+
+
 def test_what_was_kept_is_there_after_the_process_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     program = (
