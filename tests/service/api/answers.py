@@ -38,6 +38,14 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "placement": ("placements", CG | {"processors": [2], "trial": True}),
     "no placement": ("placements", CG | {"processors": [64], "trial": True}),
     "placement of what is unknown": ("placements", UNKNOWN | {"processors": [2], "trial": True}),
+    "placement under a limit": ("placements", CG | {"processors": [2], "time_limit": 90.0, "trial": True}),
+    "ranking by prices": (
+        "rankings",
+        CG | {"max_processors": 4, "weights": {"core_hours": 30.0, "risk": 1.0}, "saving": 0.1, "top": 2, "level": 0.5},
+    ),
+    "ranking of what no other beats": ("rankings", CG | {"weights": {"time": 1.0, "core_hours": 60.0}, "pareto": True}),
+    "ranking without drained nodes": ("rankings", CG | {"drain": "e[1-3]", "processors": [2], "top": 2, "later": True}),
+    "time limits for a chance": ("walltimes", CG | {"processors": 2, "chance": 0.1, "limit": 30.0}),
     "time limit": ("walltimes", CG | {"platform": "east", "processors": 2}),
 }
 #: Keys whose values are others each time.
