@@ -134,3 +134,12 @@ api-docs: $(VENV)/.installed ## the reference of all public names, from their do
 mutation: $(VENV)/.installed-test ## which inserted faults the tests detect; SAMPLE=3 of each package, SEED=1, ROOMS="a b", NEAR=1 at once with few tests
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS)) $(if $(NEAR),--near)
+.PHONY: answers
+answers: export PYTHONPATH := tests/helpers
+answers: $(VENV)/.installed-test ## write down anew the answers, outputs and defaults that tests compare with; read the difference
+	$(BIN)/python -m tests.fields >tests/fields.txt
+	$(BIN)/python -m tests.history.forecasts >tests/history/forecasts.json
+	$(BIN)/python -m tests.cli.outputs >tests/cli/outputs.json
+	for room in predictors placement signature service/api; do \
+	  $(BIN)/python -m tests.$$(echo $$room | tr / .).answers >answers.json && mv answers.json tests/$$room/answers.json || exit 1; \
+	done

@@ -1,6 +1,6 @@
-"""What verbs answer: ``python -m tests.cli.outputs >tests/cli/outputs.json``.
+"""What verbs answer, which :mod:`tests.cli.test_whole_outputs` compares with those written down.
 
-That file is what :mod:`tests.cli.test_whole_outputs` compares with; read its difference before it is kept.
+``make answers`` writes them down anew; read the difference before it is kept.
 """
 
 from __future__ import annotations

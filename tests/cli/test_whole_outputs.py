@@ -31,7 +31,7 @@ def leaves(part: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("command", KNOWN)
 def test_what_a_verb_prints_is_what_is_written_down(command: str, found: dict[str, Any]) -> None:
-    """What is meant to change is written down anew by ``python -m tests.cli.outputs``."""
+    """What is meant to change is written down anew by ``make answers``."""
     expected = {
         place: pytest.approx(value, rel=2e-3, abs=1e-9) if isinstance(value, float) else value
         for place, value in leaves(KNOWN[command])

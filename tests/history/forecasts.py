@@ -1,6 +1,6 @@
-"""Forecasts of a made-up cluster: ``python -m tests.history.forecasts >tests/history/forecasts.json``.
+"""Forecasts of a made-up cluster, which :mod:`tests.history.test_whole_forecasts` compares with those written down.
 
-That file is what :mod:`tests.history.test_whole_forecasts` compares with; read its difference before it is kept.
+``make answers`` writes them down anew; read the difference before it is kept.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def found() -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["job", "reason", "wait", "chances"])
 def test_forecasts_are_those_written_down(kind: str, found: dict[str, Any]) -> None:
-    """One that is meant to change is written down anew by ``python -m tests.history.forecasts``."""
+    """One that is meant to change is written down anew by ``make answers``."""
     names = [name for name in KNOWN if name.partition(" ")[0] == kind]
     assert len(names) >= 40
     assert {name: found[name] for name in names} == {

@@ -1,7 +1,6 @@
-"""Rankings, explanations and moves on made-up clusters.
+"""Rankings and moves on made-up clusters, which :mod:`tests.placement.test_whole_answers` compares with those known.
 
-``python -m tests.placement.answers >tests/placement/answers.json`` writes them down for
-:mod:`tests.placement.test_whole_answers` to compare with; read the difference before it is kept.
+``make answers`` writes them down anew; read the difference before it is kept.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def leaves(part: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_an_answer_is_the_one_written_down(name: str, found: dict[str, Any]) -> None:
-    """One that is meant to change is written down anew by ``python -m tests.placement.answers``."""
+    """One that is meant to change is written down anew by ``make answers``."""
     assert found.keys() == KNOWN.keys()
     expected = {
         place: pytest.approx(value, rel=1e-5, abs=1e-9) if isinstance(value, float) else value

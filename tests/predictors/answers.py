@@ -1,6 +1,6 @@
-"""Answers of each method: ``python -m tests.predictors.answers >tests/predictors/answers.json``.
+"""Answers of each method, which :mod:`tests.predictors.test_whole_answers` compares with those written down.
 
-That file is what :mod:`tests.predictors.test_whole_answers` compares with; read its difference before it is kept.
+``make answers`` writes them down anew; read the difference before it is kept.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def found() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_answers_are_those_written_down_to_a_thousandth(name: str, found: dict[str, Any]) -> None:
-    """One that is meant to change is written down anew by ``python -m tests.predictors.answers``."""
+    """One that is meant to change is written down anew by ``make answers``."""
     assert found.keys() == KNOWN.keys()
     for known, now in zip(KNOWN[name], found[name], strict=True):
         assert now == pytest.approx(known, rel=1e-3)

@@ -1,7 +1,6 @@
-"""Signatures, plans and times of made-up applications.
+"""Plans and times of made-up applications, which :mod:`tests.signature.test_whole_answers` compares with those known.
 
-``python -m tests.signature.answers >tests/signature/answers.json`` writes them down for
-:mod:`tests.signature.test_whole_answers` to compare with; read the difference before it is kept.
+``make answers`` writes them down anew; read the difference before it is kept.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def test_the_same_is_made_of_every_application(found: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["rules", "refused", "times", "plan", "measured"])
 def test_what_is_made_of_traces_is_what_is_written_down(kind: str, found: dict[str, Any]) -> None:
-    """What is meant to change is written down anew by ``python -m tests.signature.answers``."""
+    """What is meant to change is written down anew by ``make answers``."""
     own = {name: value for name, value in KNOWN.items() if name.partition(": ")[2].startswith(kind)}
     numbers = kind in ("times", "measured")
     expected = {name: pytest.approx(value, rel=1e-6, abs=1e-12) if numbers else value for name, value in own.items()}

@@ -44,7 +44,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any] | None]] = {
         CG | {"max_processors": 4, "weights": {"core_hours": 30.0, "risk": 1.0}, "saving": 0.1, "top": 2, "level": 0.5},
     ),
     "ranking of what no other beats": ("rankings", CG | {"weights": {"time": 1.0, "core_hours": 60.0}, "pareto": True}),
-    "ranking without drained nodes": ("rankings", CG | {"drain": "e[1-3]", "processors": [2], "top": 2, "later": True}),
+    "ranking without drained nodes": ("rankings", CG | {"drain": "e[1-3]", "processors": [2], "top": 2}),
     "time limits for a chance": ("walltimes", CG | {"processors": 2, "chance": 0.1, "limit": 30.0}),
     "time limit": ("walltimes", CG | {"platform": "east", "processors": 2}),
 }
@@ -77,5 +77,8 @@ def _lasting(answer: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder), mode="act") as started:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        running(Path(folder), mode="act") as started,
+    ):
         print(json.dumps(answers(started), indent=1, sort_keys=True))

@@ -41,6 +41,6 @@ def leaves(part: Any, place: str = "") -> Iterator[tuple[str, object]]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_an_answer_is_the_one_written_down_to_half_a_percent(question: str, found: dict[str, Any]) -> None:
-    """One that is meant to change is written down anew by ``python -m tests.service.api.answers``."""
+    """One that is meant to change is written down anew by ``make answers``."""
     known = [(place, near(value) if isinstance(value, float) else value) for place, value in leaves(KNOWN[question])]
     assert list(leaves(found[question])) == known
