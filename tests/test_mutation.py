@@ -402,3 +402,13 @@ def test_near_a_module_are_whole_answers_that_come_from_it_and_the_defaults(tree
     first, *_, last = nearby(tree, tree / "monitors/toy/last.py")
     assert "tests/other/test_whole_toys.py" in first
     assert last == ["tests/test_fields.py"]
+
+
+@pytest.mark.parametrize(("value", "drawn"), [('"x"', False), ("7", False), ("b", True), ("b.kind", True)])
+def test_what_the_linter_refuses_of_literals_is_not_drawn(value: str, drawn: bool, tmp_path: Path) -> None:
+    for number, text in enumerate((f"a.kind == {value} or b", f"{value} == a", f"a != {value}")):
+        module = tmp_path / f"module{number}.py"
+        module.write_text(f"def f(a, b):\n    return {text}\n", encoding="utf-8")
+        names = {mutant.operator for place in mutation.mutants(module) for mutant in place}
+        assert bool(names & set(mutation.SAME_WITH_LITERAL)) is drawn
+        assert names & {"core/ReplaceComparisonOperator_Eq_NotEq", "core/ReplaceComparisonOperator_NotEq_Eq"}
