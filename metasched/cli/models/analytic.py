@@ -49,16 +49,25 @@ class Analytic:
         Path | None, typer.Option(help="Model written by metasched simulate --model, for simulated and the tournament.")
     ] = None
 
-    def factories(self) -> Mapping[str, Factory]:
+    def factories(self, method: str) -> Mapping[str, Factory]:
         """What makes the models that the options describe, by the name of their method.
+
+        Parameters
+        ----------
+        method : that is asked for: the tournament takes them all, any other its own alone.
 
         Raises
         ------
         InputError
-            When options that go together are not all given, or a file cannot be read.
+            When options that go together are not all given or are of another method, or a file cannot be read.
         """
-        found = {"cloud": self._of_profiles(), "signature": self._of_signature(), "simulated": self._of_simulation()}
-        return {name: factory for name, factory in found.items() if factory is not None}
+        made = {"cloud": self._of_profiles(), "signature": self._of_signature(), "simulated": self._of_simulation()}
+        found = {name: factory for name, factory in made.items() if factory is not None}
+        for name in found:
+            if method not in (name, "tournament"):
+                options = "--profile and its options are" if name == "cloud" else f"--{name} is"
+                raise InputError(f"{options} given with --method {method}, expected --method {name} or tournament")
+        return found
 
     def _of_profiles(self) -> Factory | None:
         if not self.profile and self.hardware is None and self.profiled_size is None:

@@ -84,7 +84,7 @@ def evaluate_verb(
     recorded = read_campaign(campaign)
     chosen = matching(recorded.runs, application, cluster, where=str(campaign))
     conditions = _conditions(recorded, loads, campaign)
-    factories = analytic.factories()
+    factories = analytic.factories(method.value)
     made: dict[str, Predictor] = {}
 
     def unfitted(group: Group) -> Predictor:

@@ -72,7 +72,7 @@ def fit(
     """
     several = method is Method.robust
     chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs), several=several)
-    factories = analytic.factories()
+    factories = analytic.factories(method.value)
     platforms = tuple(dict.fromkeys(run.cluster for run in chosen))
     predictor = (
         PlatformsPredictor(chosen[0].application)

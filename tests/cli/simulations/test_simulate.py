@@ -154,6 +154,10 @@ def test_a_simulated_application_is_placed_before_its_first_run_and_learns_from_
     fit = ("fit", runs, "-o", learned, "--simulated", model)
     assert "simulated predicts" in metasched(capsys, *fit, "--method", "tournament")["fitted"]["reason"]
     metasched(capsys, *fit, "--method", "simulated")
+    with pytest.raises(SystemExit, match="2"):
+        main([str(each) for each in fit])
+    line = "metasched: --simulated is given with --method robust, expected --method simulated or tournament"
+    assert capsys.readouterr().err.strip() == line
     assert metasched(capsys, "predict", learned, *asked)["execution_time"] == pytest.approx(2 * simulated, rel=0.02)
 
 
