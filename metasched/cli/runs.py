@@ -198,9 +198,9 @@ def forget(
     else:
         with Store.open(database, new=False) as store:
             answer = forgotten_document(store.runs.forget(selected))
-        audit(f"{answer['forgotten']} runs forgotten")
+        audit(f"{number_of(answer['forgotten'], 'run')} forgotten")
     refitted = [f"the model of {each['application']} on {each['platform']} is refitted" for each in answer["models"]]
-    output.answer(as_json, answer, f"{answer['forgotten']} runs forgotten", *refitted)
+    output.answer(as_json, answer, f"{number_of(answer['forgotten'], 'run')} forgotten", *refitted)
 
 
 def _moment(option: str, text: str | None) -> float | None:
@@ -232,7 +232,7 @@ def _speeds(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _table(records: Sequence[RecordedRun], stored: int) -> Table:
-    table = Table(title=f"newest {len(records)} of {stored} runs", title_justify="left")
+    table = Table(title=f"newest {len(records)} of {number_of(stored, 'run')}", title_justify="left")
     unmeasured = any(math.isnan(each.run.min_avg_avail_cpu + each.run.min_avg_avail_bw) for each in records)
     metered = any(each.run.energy is not None for each in records)
     headings = ("application", "cluster", "N", "P", "CPU", "Mbit/s", "execution s", *["J"] * metered, "exit", "learned")

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from metasched.doctor.findings import Finding, User
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.service.configuration import Configuration
 from metasched.service.state.load_sources import UNHEARD
@@ -110,9 +111,9 @@ def check_daemon(settings: Configuration, ask: Ask) -> Iterator[Finding]:
             remedy = "check that it is running, and its [[source]] table"
             yield Finding(f"source {source['name']}", "wrong", f"{when}: {source['fault']}", remedy)
         else:
-            yield Finding(f"source {source['name']}", "well", f"{when}, for {source['nodes']} nodes")
+            yield Finding(f"source {source['name']}", "well", f"{when}, for {number_of(source['nodes'], 'node')}")
     if status["learning_failures"]:
-        failed = f"{status['learning_failures']} runs or searches failed"
+        failed = f"learning failed {number_of(status['learning_failures'], 'time')}"
         yield Finding("learning", "watch", failed, "see the daemon's log for the reasons")
 
 
@@ -181,7 +182,9 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
         line = f"no recent loads from {_some(late)}; the last from {worst} are {now - seen[worst]:.0f} s old"
         yield Finding("agents", "wrong", line, "check `systemctl status metasched-agent` and the clock there")
     if nodes and not never and not late:
-        yield Finding("agents", "well", f"all {len(nodes)} nodes have sent loads in the last {LATE:g} s")
+        yield Finding(
+            "agents", "well", f"loads of {number_of(len(nodes), 'node')} came in the last {LATE:g} s, none are missing"
+        )
 
 
 def _some(names: list[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
+from metasched.plain_numbers import number_of
 
 #: Where prolog and epilog keep jobs, by default.
 STATE = "/var/lib/metasched/hooks"
@@ -45,7 +46,9 @@ def deadline_of(conf: Mapping[str, str]) -> float:
 def undelivered(state: Path) -> str:
     """How many jobs an epilog keeps in its folder, in words; empty where there are none."""
     waiting, refused = len([*state.glob("ended.*.json")]), len([*state.glob("ended.*.refused")])
-    return f"{waiting} jobs in {state} are undelivered, {refused} were refused" if waiting or refused else ""
+    kinds = ((waiting, "not delivered"), (refused, "refused"))
+    found = ", ".join(f"{number_of(count, 'job')} {what}" for count, what in kinds if count)
+    return found and f"{found} in {state}"
 
 
 def switched_off(check: str, path: Path, conf: Mapping[str, str]) -> Iterator[Finding]:

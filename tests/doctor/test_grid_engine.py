@@ -126,7 +126,7 @@ def test_a_hook_that_fails_is_found_with_how_to_run_it(folder: Path) -> None:
 
 def test_only_the_epilog_keeps_jobs_that_are_not_delivered(folder: Path) -> None:
     (folder / "state" / "ended.7.json").touch()
-    line = "1 jobs in state are undelivered, 0 were refused"
+    line = "1 job not delivered in state"
     assert [each for each in findings(folder) if each[1] == "watch"] == [
         ("cell: hooks.conf of the epilog", "watch", line, TELL)
     ]
@@ -200,4 +200,4 @@ def test_settings_that_do_not_fit_are_found(changed: dict[str, str], folder: Pat
 def test_jobs_that_are_kept_are_counted(folder: Path) -> None:
     for name in ("ended.1.0.json", "ended.2.0.refused"):
         (folder / "state" / name).write_text("{}")
-    assert "1 jobs in" in wrong(folder)["hooks.conf of the epilog"]
+    assert "1 job not delivered, 1 job refused in" in wrong(folder)["hooks.conf of the epilog"]

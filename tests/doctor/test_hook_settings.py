@@ -44,12 +44,12 @@ def test_jobs_that_an_epilog_keeps_are_counted_by_their_names(tmp_path: Path) ->
     (tmp_path / "start.1").touch()
     assert undelivered(tmp_path) == ""
     (tmp_path / "ended.1.refused").touch()
-    assert undelivered(tmp_path) == f"0 jobs in {tmp_path} are undelivered, 1 were refused"
+    assert undelivered(tmp_path) == f"1 job refused in {tmp_path}"
     for name in ("ended.2.json", "ended.3.json"):
         (tmp_path / name).touch()
-    assert undelivered(tmp_path) == f"2 jobs in {tmp_path} are undelivered, 1 were refused"
+    assert undelivered(tmp_path) == f"2 jobs not delivered, 1 job refused in {tmp_path}"
     (tmp_path / "ended.1.refused").unlink()
-    assert undelivered(tmp_path) == f"2 jobs in {tmp_path} are undelivered, 0 were refused"
+    assert undelivered(tmp_path) == f"2 jobs not delivered in {tmp_path}"
 
 
 @pytest.mark.parametrize("named", [False, True])

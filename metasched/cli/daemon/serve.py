@@ -15,6 +15,7 @@ from metasched.cli import output
 from metasched.cli.configured import configuration, opened
 from metasched.cli.options import ConfigOption, DatabaseOption, JsonOption
 from metasched.node_names import fold, unfold
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.roles import ROLES, check_token
 
@@ -91,8 +92,8 @@ def enrol_agents(
     output.answer(as_json, asdict(done) | {"folder": str(folder)}, line)
     if done.without_file and not as_json:
         output.to_stderr(
-            f"{len(done.without_file)} nodes have a token whose secret is not in {folder}, which was kept: "
-            f"{fold(done.without_file)}; --renew replaces it"
+            f"kept the tokens of {number_of(len(done.without_file), 'node')} whose secrets are not in {folder}: "
+            f"{fold(done.without_file)}; --renew replaces them"
         )
 
 

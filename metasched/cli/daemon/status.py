@@ -15,7 +15,7 @@ from metasched.cli import output
 from metasched.cli.configured import ask_daemon
 from metasched.cli.options import ConfigOption, JsonOption, UrlOption, configuration_path
 from metasched.modes import Mode
-from metasched.plain_numbers import plain, span
+from metasched.plain_numbers import number_of, plain, span
 from metasched.records import InputError
 from metasched.service.quality.verdict import MEANINGS
 
@@ -81,14 +81,11 @@ def _show(answer: dict[str, Any], file: str) -> None:
     for source in answer.get("load_sources", ()):
         answered = "never answered" if source["age"] is None else f"answered {source['age']:.0f} s ago"
         wrong = f"; {source['fault']}" if source["fault"] else ""
-        table.add_row(
-            "source", f"{source['name']}: {source['nodes']} nodes, {answered}, {source['failures']} failures{wrong}"
-        )
+        counts = number_of(source["nodes"], "node"), answered, number_of(source["failures"], "failure")
+        table.add_row("source", f"{source['name']}: {', '.join(counts)}{wrong}")
     table.add_row("nodes", f"{answer['nodes_with_loads']} report loads")
-    table.add_row(
-        "models",
-        f"{answer['models']}; {answer['runs_to_learn']} runs still to learn, {answer['learning_failures']} failures",
-    )
+    left, failed = number_of(answer["runs_to_learn"], "run"), number_of(answer["learning_failures"], "failure")
+    table.add_row("models", f"{answer['models']}; {left} still to learn, {failed}")
     for part in answer.get("learned", ()):
         if part["unmeasured"]:
             table.add_row(

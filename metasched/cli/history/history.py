@@ -265,8 +265,8 @@ def forget(
         location = database or configuration(config).database
         with opened(config, database) as store:
             document = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
-        audit(f"{document['forgotten']} past jobs of a user forgotten")
-    output.answer(as_json, document, f"{document['forgotten']} jobs forgotten")
+        audit(f"{number_of(document['forgotten'], 'past job')} of a user forgotten")
+    output.answer(as_json, document, f"{number_of(document['forgotten'], 'job')} forgotten")
 
 
 def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str]]:

@@ -79,7 +79,7 @@ def fit(
         if len(platforms) > 1
         else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, chosen, factories)
     )
-    with output.working(f"searching with {len(chosen)} runs"):
+    with output.working(f"searching with {number_of(len(chosen), 'run')}"):
         predictor.fit(chosen)
     write_model(model, predictor)
     learned = predictor.learned()

@@ -271,7 +271,7 @@ class Neighbours:
             "of this user with the same size and limit": alike,
             "of this user": own & ~alike,
             "of this user with other limits, in proportion to the limit,": origin == _IN_PROPORTION,
-            "of this user that run have run for": origin == _RUNS,
+            "of this user, still running,": origin == _RUNS,
             "of others with the same limit": origin == _OTHERS,
         }
         if not job.name:
@@ -285,8 +285,9 @@ class Neighbours:
         )
         last = items[_RUN, groups[best]][-9:]
         low, high = (_readable(float(each)) for each in np.quantile(last, [0.25, 0.75]))
-        took = "" if best.endswith("run for") else " took"
-        return f"the last {last.size} jobs {best}{took} {low if low == high else f'{low} to {high}'}"
+        jobs = "job" if last.size == 1 else f"{last.size} jobs"
+        so_far = " so far" if best.endswith("running,") else ""
+        return f"the last {jobs} {best} took {low if low == high else f'{low} to {high}'}{so_far}"
 
     def _code(self, name: Hashable) -> float:
         return self._codes.setdefault(name, float(len(self._codes)))

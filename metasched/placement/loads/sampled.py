@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from metasched.plain_numbers import number_of
 from metasched.records import Load
 from monitors.sources.contract import Sample
 from monitors.sources.screening import Refusal, Repair, Rules, Screened, screen
@@ -91,7 +92,7 @@ def sampled(
     fault = ""
     if unlinked:
         fault = (
-            f"the bandwidth of {len(unlinked)} nodes, such as {next(iter(unlinked))}, is unknown: "
+            f"the bandwidth of {number_of(len(unlinked), 'node')}, such as {next(iter(unlinked))}, is unknown: "
             "give bandwidth in the source, or their links"
         )
     elif refused:
@@ -99,7 +100,7 @@ def sampled(
         fault = f"samples were refused: {reasons}"
     elif foreign and not own:
         fault = (
-            f"none of its {len(foreign)} nodes, such as {next(iter(foreign))[:80]}, is known here: "
+            f"it reports {number_of(len(foreign), 'node')}, such as {next(iter(foreign))[:80]}, and none is known here: "
             "check nodes, names and label of the source"
         )
     return Sampled(tuple(loads), Screened((), refused, repaired), len(own), len(foreign), fault)

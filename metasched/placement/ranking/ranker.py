@@ -28,6 +28,7 @@ from metasched.placement.ranking.ties import settle_ties
 from metasched.placement.search.exact_search import Domains, Found, Scope, search
 from metasched.placement.search.expectation import Expectation, Pairs, expectation
 from metasched.placement.search.joined_clusters import Layout, lay_out
+from metasched.plain_numbers import number_of
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Placement
 
@@ -325,7 +326,7 @@ def _why_none(
     parts = []
     for cluster in clusters:
         demands = ", ".join(f"{count} ruled out ({demand})" for demand, count in ruled_out[cluster.name].items())
-        parts.append(f"{cluster.name} ({len(cluster.nodes)} nodes): {demands or 'none ruled out'}")
+        parts.append(f"{cluster.name} ({number_of(len(cluster.nodes), 'node')}): {demands or 'none ruled out'}")
     wanted = ", ".join(map(str, constraints.processors)) or f"at least {constraints.min_processors}"
     if constraints.max_processors is not None:
         wanted += f" and at most {constraints.max_processors}"

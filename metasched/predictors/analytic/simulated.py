@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.contract import Floats
 from metasched.predictors.memory.domain import Domain
@@ -99,7 +100,7 @@ class SimulatedPredictor(ByParts):
         if self._seconds_of(request.problem_size, request.processors) is None:
             self._simulated(request.problem_size, request.processors)
         found = super().predict(request, level)
-        runs = f"corrected by {len(self.window)} runs" if len(self.window) else "never run"
+        runs = f"corrected by {number_of(len(self.window), 'run')}" if len(self.window) else "never run"
         model = f"simulation of {self.application or self.code.name} on {self.system.name}, {runs}"
         warnings = () if len(self.window) else ("no run has been learned yet: the time comes from simulation alone",)
         return replace(found, model=model, warnings=(*found.warnings, *warnings))

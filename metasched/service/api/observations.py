@@ -14,6 +14,7 @@ from metasched.advised_placements import SettingsAsked
 from metasched.audit import audit
 from metasched.jobs import EndedJob
 from metasched.node_names import unfold
+from metasched.plain_numbers import number_of
 from metasched.records import Run, Settings
 from metasched.service.api.dependencies import (
     Admin,
@@ -100,7 +101,7 @@ def forget_runs(asked: ForgetIn, models: TheModels, client: Admin) -> dict[str, 
     ids = None if asked.ids is None else tuple(asked.ids)
     selected = Selection(ids, asked.user, asked.since, asked.until, asked.application, asked.platform)
     found = models.forget(selected)
-    audit(f"{found.runs} runs forgotten", f"client {client.name}")
+    audit(f"{number_of(found.runs, 'run')} forgotten", f"client {client.name}")
     return forgotten_document(found)
 
 

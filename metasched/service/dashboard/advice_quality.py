@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from metasched.plain_numbers import plain, span
+from metasched.plain_numbers import number_of, plain, span
 from metasched.service.quality.advice_quality import Quality, Report
 from metasched.service.quality.verdict import verdict
 
@@ -38,17 +38,21 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
         yield (
             "mean prediction error",
             f"{quality.ppe_mean_there:.1f} %",
-            f"{quality.judged} jobs, with the loads of their runs",
+            f"{number_of(quality.judged, 'job')}, with the loads of the runs",
         )
         yield "coverage of the intervals", f"{100 * quality.held:.0f} %", f"{100 * quality.level:.0f} % expected"
     if quality.ppe_median is not None:
-        yield "median error of the advice", f"{quality.ppe_median:.1f} %", f"{quality.followed} jobs that followed it"
+        yield (
+            "median error of the advice",
+            f"{quality.ppe_median:.1f} %",
+            f"{number_of(quality.followed, 'job')} that followed it",
+        )
     if quality.saved is not None:
-        of = f"of {span(quality.time_taken)} that {quality.elsewhere} jobs ran elsewhere"
+        of = f"of {span(quality.time_taken)} that {number_of(quality.elsewhere, 'job')} ran elsewhere"
         yield "time that the advice would save", _saved(quality), of
     if quality.metered:
         saved = f"{100.0 * (1.0 - quality.energy_as_advised / quality.energy_taken):.0f} %"
-        of = f"of {plain(quality.energy_taken)} J that {quality.metered} jobs took elsewhere"
+        of = f"of {plain(quality.energy_taken)} J that {number_of(quality.metered, 'job')} took elsewhere"
         yield "energy that the advice would save", saved, of
     if quality.killed_by_limit:
         yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would exceed the suggested limit"

@@ -11,6 +11,7 @@ from typing import Any
 
 from metasched.history.problem_sizes import SizeInName
 from metasched.jobs import Mark
+from metasched.plain_numbers import number_of
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Request
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
@@ -64,7 +65,7 @@ class SizedJobs:
         if predictor is None:
             return {
                 **expected,
-                "reason": f"{expected['reason']} (the model of {mark.application} knows {learned} runs)",
+                "reason": f"{expected['reason']} (the model of {mark.application} knows {number_of(learned, 'run')})",
             }
         try:
             found = predictor.predict(Request(mark.problem_size, processors, IDLE_CPU, IDLE_BANDWIDTH))
@@ -75,5 +76,7 @@ class SizedJobs:
             "low": min(found.interval.low, limit), "high": min(found.interval.high, limit),
             "level": found.interval.level,
         }  # fmt: skip
-        reason = f"the model of {mark.application} for problem size {mark.problem_size:g}, by {learned} runs"
+        reason = (
+            f"the model of {mark.application} for problem size {mark.problem_size:g}, by {number_of(learned, 'run')}"
+        )
         return {**expected, "run_time": min(found.execution_time, limit), "interval": interval, "reason": reason}

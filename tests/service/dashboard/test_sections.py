@@ -143,9 +143,9 @@ def test_the_figures_of_the_advice_say_what_they_are_of() -> None:
     assert list(advice_quality.figures(told)) == [
         ("finished jobs with advice", "3", "1 more failed or were killed"),
         ("agreement", "1 of 3", "ran on the nodes advised, 3 in the partition"),
-        ("mean prediction error", "20.0 %", "3 jobs, with the loads of their runs"),
+        ("mean prediction error", "20.0 %", "3 jobs, with the loads of the runs"),
         ("coverage of the intervals", "33 %", "90 % expected"),
-        ("median error of the advice", "10.0 %", "1 jobs that followed it"),
+        ("median error of the advice", "10.0 %", "1 job that followed it"),
         ("time that the advice would save", "50 % (50 to 50)", "of 400 s that 2 jobs ran elsewhere"),
         ("energy that the advice would save", "40 %", "of 2000 J that 2 jobs took elsewhere"),
         ("over the suggested limit", "1", "jobs would exceed the suggested limit"),

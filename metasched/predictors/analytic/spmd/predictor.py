@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.bursts import Scale
 from metasched.predictors.analytic.spmd.fitting import PARAMETERS
@@ -94,9 +95,9 @@ class SpmdPredictor(LogRegression):
     def _fit_parameters(self, points: Floats, log_time: Floats) -> SpmdFit:
         unknown = len(PARAMETERS) + 2
         if len(points) < unknown:
-            raise InputError(f"{len(points)} runs, expected at least {unknown} for the SPMD model")
+            raise InputError(f"{number_of(len(points), 'run')}, expected at least {unknown} for the SPMD model")
         if np.unique(points[:, 1]).size < 2:
-            raise InputError("runs with 1 number of processors, expected at least two for the SPMD model")
+            raise InputError("all runs have the same number of processors, expected at least two for the SPMD model")
         origin = np.append(points.mean(axis=0)[:1], [0.0, 0.0, points[:, 3].mean()])
         work = float(np.exp((log_time + points[:, 1]).min()))
         first = np.append(np.array([1.0, 0.02, 0.02, 0.2, 0.02, 0.1]) * work, [0.5, _GROWTH, _GROWTH])
