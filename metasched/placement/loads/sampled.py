@@ -100,7 +100,7 @@ def sampled(
         fault = f"samples were refused: {reasons}"
     elif foreign and not own:
         fault = (
-            f"it reports {number_of(len(foreign), 'node')}, such as {next(iter(foreign))[:80]}, and none is known here: "
+            f"it reports {number_of(len(foreign), 'node')}, such as {next(iter(foreign))[:80]}; none is known here: "
             "check nodes, names and label of the source"
         )
     return Sampled(tuple(loads), Screened((), refused, repaired), len(own), len(foreign), fault)

@@ -123,7 +123,7 @@ def test_a_source_that_knows_none_of_our_nodes_says_so() -> None:
     said = [Sample("10.0.0.1", 1.0, 0.5, 90.0)]
     rules = {"rules": lambda n: Rules(), "bandwidth": lambda n: None}
     found = sampled(said, 2.0, known=lambda node: False, **rules)  # type: ignore[arg-type]
-    assert "it reports 1 node, such as 10.0.0.1, and none is known here: check nodes, names and label" in found.fault
+    assert "it reports 1 node, such as 10.0.0.1; none is known here: check nodes, names and label" in found.fault
 
 
 def seen(cpu_idle: float, age: float = 0.0, **others: float) -> dict[str, float]:
