@@ -50,8 +50,8 @@ class Scales:
 
     Examples
     --------
-    >>> Scales(0.1, (2.0, 2.0), 0.1, 0.03, alone=0.5).noise_on(np.array([1.0, 2.0, 1000.0])).round(3)
-    array([0.015, 0.023, 0.03 ])
+    >>> Scales(0.1, (2.0, 2.0), 0.1, 0.03, alone=0.5).noise_on(np.array([1.0, 2.0, 1000.0])).round(4)
+    array([0.015 , 0.0225, 0.03  ])
     """
 
     bend: float

@@ -248,7 +248,7 @@ def unruled(document: dict[str, Any]) -> list[str]:
     Examples
     --------
     >>> unruled({"without_rule": {"send": 0.02}, "time_without_rule": {"send": 0.01}})
-    ['send, 2.00 % of the actions and 1.00 % of the time, follow no rule: their statistics are used']
+    ['send, 2.00 % of the actions and 1.00 % of the time, follows no rule: its statistics are used']
     """
     without, times = document.get("without_rule"), document.get("time_without_rule")
     if not isinstance(without, dict):

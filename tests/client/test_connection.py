@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -135,6 +136,12 @@ def test_the_token_of_the_environment_and_the_certificate_of_the_daemon_are_used
     ]
 
 
+def length(request: bytes) -> int:
+    """Bytes of the body of a request, by its head."""
+    found = re.search(rb"Content-Length: (\d+)", request)
+    return int(found[1]) if found else 0
+
+
 def exchanged(tmp_path: Path, answers: list[bytes], **asked: Any) -> tuple[Any, list[bytes]]:
     """What a Unix socket that sends these answers is asked, and what comes of it."""
     path, requests = str(tmp_path / "d.sock"), []
@@ -143,7 +150,11 @@ def exchanged(tmp_path: Path, answers: list[bytes], **asked: Any) -> tuple[Any, 
         for answer in answers:
             connection, _ = listening.accept()
             with connection:
-                requests.append(connection.recv(65_536))
+                request = connection.recv(65_536)
+                # The body may come after the head.
+                while len(request.partition(b"\r\n\r\n")[2]) < length(request) and (more := connection.recv(65_536)):
+                    request += more
+                requests.append(request)
                 connection.sendall(answer)
 
     with socket.socket(socket.AF_UNIX) as listening:

@@ -63,7 +63,7 @@ def sampled(
     >>> found.loads
     (Load(time=10.0, node='n0', available_cpu=0.5, available_bandwidth=90.0),)
     >>> found.foreign, found.fault
-    (1, 'the bandwidth of 1 nodes, such as n1, is unknown: give bandwidth in the source, or their links')
+    (1, 'the bandwidth of 1 node, such as n1, is unknown: give bandwidth in the source, or their links')
     """
     loads: list[Load] = []
     refused: Counter[Refusal] = Counter()
