@@ -142,7 +142,7 @@ def test_explaining_a_placement_shows_the_reason_of_the_choice() -> None:
     ("made", "message"),
     [
         (lambda: SpmdPredictor().fit(runs(4)), "4 runs, expected at least 9"),
-        (lambda: SpmdPredictor().fit([replace(run, processors=4) for run in runs(12)]), "1 number of processors"),
+        (lambda: SpmdPredictor().fit([replace(run, processors=4) for run in runs(12)]), "same number of processors"),
         (lambda: SpmdPredictor(Phase(1.0, io="clustered"), disks=3).fit(runs(12)), "clustered model is not defined"),
         (lambda: SpmdPredictor().predict(Request(1, 1, 1.0, 1.0)), "has learned nothing yet"),
         (lambda: CloudPredictor(PROFILES[:2], HARDWARE, problem_size=1), "2 profiles, expected at least 3"),
