@@ -102,6 +102,7 @@ ORDER = {
             "analytic_models",
             "clock",
             "quality",
+            "recurring_faults",
             "state",
             "metrics",
         ),

@@ -10,7 +10,6 @@ import logging
 import os
 import socket
 import struct
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -18,10 +17,10 @@ from typing import Any, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from metasched.service.recurring_faults import RecurringFaults
+
 _log = logging.getLogger(__name__)
 
-#: Malformed requests are logged once in so many seconds.
-LOGGED_EVERY = 60.0
 #: Headers by which a client asks for another protocol; it goes on with this one where it is not answered.
 UPGRADING = frozenset({b"upgrade", b"connection", b"http2-settings"})
 #: How long a request may take to come in, with its body, how long a connection may stay without any, and how long a
@@ -70,8 +69,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     _peer: Peer | None = None
     #: The head of a request that asks for another protocol, whose body the parser would leave out.
     _asking: bytes | None = None
-    #: When a malformed request was logged last, and how many there have been since.
-    _malformed = [-LOGGED_EVERY, 0.0]  # noqa: RUF012 - shared by all connections
+    #: Of all connections.
+    _malformed = RecurringFaults()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request, and note who is at the other end of a Unix socket."""
@@ -109,7 +108,8 @@ class DeadlineProtocol(HttpToolsProtocol):
             while data:
                 data = self._parsed(data)
         except HttpParserError:
-            self._note_malformed()
+            if count := self._malformed.to_log():
+                _log.warning("%d malformed HTTP requests were refused, the last one now", count)
             self.send_400_response("Invalid HTTP request received.")
         if self._head > MOST_HEAD and not self.transport.is_closing():
             self.send_400_response("The headers of the request are too long.")
@@ -124,13 +124,6 @@ class DeadlineProtocol(HttpToolsProtocol):
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn sets it
             return head + data[asked.args[0] :]
         return b""
-
-    def _note_malformed(self) -> None:
-        last = DeadlineProtocol._malformed
-        last[1] += 1
-        if time.monotonic() >= last[0] + LOGGED_EVERY:
-            _log.warning("%d malformed HTTP requests were refused, the last one now", last[1])
-            last[:] = time.monotonic(), 0.0
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what was received; without a word if that could be taken for the answer to an earlier request."""

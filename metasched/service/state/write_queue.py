@@ -18,6 +18,7 @@ from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.records import Load
+from metasched.service.recurring_faults import RecurringFaults
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -30,8 +31,6 @@ MOST_TOGETHER = 512
 #: Seconds from one transaction to the next for each batch in the last one, and at most: the more comes in, the more
 #: shares the next one, since most of what a transaction of a few batches costs is the transaction.
 APART, LONGEST_APART = 0.02, 0.1
-#: The same failure is logged once in so many seconds.
-LOGGED_EVERY = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class WriteQueue:
             "ended": store.ended.add,
         }
         self.failing = False
-        self._logged: tuple[str, float] = "", 0.0
+        self._faults = RecurringFaults()
         self._unwritten: dict[str, AdvisedPlacement] = {}
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-writer", daemon=True)
@@ -163,7 +162,5 @@ class WriteQueue:
 
     def _note(self, kind: str, batches: int, error: Exception) -> None:
         self.failing = self.failing or isinstance(error, StoreError)
-        said, now = str(error), time.monotonic()
-        if said != self._logged[0] or now > self._logged[1] + LOGGED_EVERY:
-            _log.error("%d batches of %s were not stored, as any that follow: %s", batches, kind, said)
-            self._logged = said, now
+        if self._faults.to_log(str(error)):
+            _log.error("%d batches of %s were not stored, as any that follow: %s", batches, kind, error)

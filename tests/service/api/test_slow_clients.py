@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from metasched.service.api.slow_clients import MOST_HEAD, MOST_WAITING, DeadlineProtocol
+from metasched.service.recurring_faults import RecurringFaults
 
 
 class Wire(asyncio.Transport):
@@ -159,7 +160,7 @@ def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(
 def test_malformed_requests_are_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DeadlineProtocol, "_malformed", [-60.0, 0.0])
+    monkeypatch.setattr(DeadlineProtocol, "_malformed", RecurringFaults())
     for _ in range(50):
         closed, sent = asyncio.run(_answered([b"nonsense\r\n\r\n"]))
         assert (closed, b"400" in sent) == (True, True)
