@@ -90,23 +90,23 @@ def evaluate_verb(
     def unfitted(group: Group) -> Predictor:
         found = make(method, models, group.application, group.cluster, group.training, factories)
         if len(group.training) < ENOUGH:
-            others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
+            others = (each for each in found_groups.lenders.get(group.application, ()) if each.cluster != group.cluster)
             borrow(found, (run for each in others for run in each.training))
         made[group.name] = found
         return found
 
-    able: dict[str, list[Group]] = {}
+    found_groups = judged_groups(
+        chosen, training, seed, where=str(campaign),
+        untrained=start is not None and not peers, borrowing=start is None and method is Method.robust,
+    )  # fmt: skip
+    judged, left = found_groups.groups, found_groups.left
     if start is None:
-        judged, left = judged_groups(
-            chosen, training, seed, where=str(campaign), borrowing=able if method is Method.robust else None
-        )
         own_name = method.value
         own = evaluate(
             unfitted, judged, conditions, level, learning=learn, quantity=quantity.value, progress=bar(own_name)
         )
     else:
         saved = read_model(start)
-        judged, left = judged_groups(chosen, training, seed, where=str(campaign), untrained=not peers)
         of_model = [group for group in judged if group.key == (saved.application, saved.cluster)]
         if not of_model:
             held = " or ".join(group.name for group in judged)

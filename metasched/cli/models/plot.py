@@ -101,7 +101,7 @@ def _evaluated(
 ) -> tuple[list[Group], Evaluation]:
     check_level(level)
     chosen = select(read_campaign(campaign).runs, application, cluster, where=str(campaign))
-    judged, _ = judged_groups(chosen, where=str(campaign))
+    judged = judged_groups(chosen, where=str(campaign)).groups
     evaluation = evaluate(
         lambda group: make(method, models, group.application, group.cluster),
         judged,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +83,22 @@ def groups(runs: Iterable[Run], training: int | None = None, seed: int = 0) -> t
     return tuple(made)
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The groups of a campaign with runs to predict.
+
+    Parameters
+    ----------
+    groups : those that can be judged.
+    left : those that cannot.
+    lenders : by application, the groups that platforms with few training runs borrow from.
+    """
+
+    groups: list[Group]
+    left: list[Group]
+    lenders: Mapping[str, list[Group]]
+
+
 def judged_groups(
     runs: Sequence[Run],
     training: int | None = None,
@@ -90,30 +106,33 @@ def judged_groups(
     *,
     where: str,
     untrained: bool = False,
-    borrowing: dict[str, list[Group]] | None = None,
-) -> tuple[list[Group], list[Group]]:
-    """The groups of a campaign that can be judged, and those with runs to predict that cannot.
+    borrowing: bool = False,
+) -> Judged:
+    """Find the groups of a campaign that can be judged.
 
     Parameters
     ----------
     runs, training, seed : see :func:`groups`.
     where : the campaign, for messages.
     untrained : whether a group without training runs can be judged.
-    borrowing : where given, platforms with few training runs borrow: filled with the groups of each application that
-        lend.
+    borrowing : whether platforms with few training runs borrow from others.
+
+    Raises
+    ------
+    InputError
+        When there is none.
     """
     with Located(f"{where}, --training"):
         every = groups(runs, training, seed)
     asked = [group for group in every if group.rest]
-    if borrowing is not None:
-        borrowing.update(lending(every))
+    lenders = lending(every) if borrowing else {}
     if not asked:
         raise InputError("no row has phase predict, expected at least one", where=where)
-    judged = [group for group in asked if group.training or untrained or group.application in (borrowing or {})]
+    judged = [group for group in asked if group.training or untrained or group.application in lenders]
     if not judged:
         otherwise = "" if any(run.phase for run in runs) else ", or --training K to draw K runs"
         raise InputError(f"no row has phase train, expected at least one{otherwise}", where=where)
-    return judged, [group for group in asked if group not in judged]
+    return Judged(judged, [group for group in asked if group not in judged], lenders)
 
 
 def lending(every: Iterable[Group]) -> dict[str, list[Group]]:
