@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -18,9 +18,6 @@ from metasched.node_names import fold, unfold
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.roles import ROLES, check_token
-
-if TYPE_CHECKING:
-    pass
 
 token = typer.Typer(help="Create, list and revoke tokens for clients of the daemon.", no_args_is_help=True)
 
