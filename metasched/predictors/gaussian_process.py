@@ -194,8 +194,8 @@ class ResidualProcess:
         # On the target platform, its own scaling and that of all platforms add up to one Wiener process.
         self._whole = replace(scales, scaling=math.hypot(scales.scaling, kinship.shared if kinship else 0.0))
         self._usual = scales.noise_on(np.exp(points[:, 1])) ** 2
-        alone = self._usual * self._noise + self._extra
-        self._factor = scipy.linalg.cholesky(run_covariance(scales, points, basis, alone, kinship), lower=True)
+        own = self._usual * self._noise + self._extra
+        self._factor = scipy.linalg.cholesky(run_covariance(scales, points, basis, own, kinship), lower=True)
         white = scipy.linalg.solve_triangular(self._factor, np.column_stack([basis, error]), lower=True)
         self._white, self._white_error = white[:, :-1], white[:, -1]
         scaled = self._white * spreads
@@ -325,19 +325,19 @@ class ResidualProcess:
         return across
 
 
-def run_covariance(scales: Scales, points: Floats, basis: Floats, alone: Floats, kinship: Kinship | None) -> Floats:
+def run_covariance(scales: Scales, points: Floats, basis: Floats, own: Floats, kinship: Kinship | None) -> Floats:
     """Covariance of the residuals of runs for given parameters of the formula, shape (n, n).
 
     Parameters
     ----------
     scales, points, basis, kinship : as of :class:`ResidualProcess`.
-    alone : array of shape (n,), the independent variance of each run.
+    own : array of shape (n,), the independent variance of each run.
     """
     covariance = form_covariance(scales, points, points)
     if kinship is not None:
         covariance *= kinship.same
         covariance += kinship.covariance(points, basis)
-    covariance[np.diag_indices(len(points))] += alone
+    covariance[np.diag_indices(len(points))] += own
     return covariance
 
 

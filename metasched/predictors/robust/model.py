@@ -67,8 +67,8 @@ OUTSIDE_UNDIVIDED = 0.15
 #: intervals beyond the learned P of the design campaigns is 92 % at 60 runs (82 % without), and on four other programs
 #: 93 % (70 % without).
 SPREADING_OUTSIDE = 0.5
-#: Factor on their mean: the noise of the next run has longer tails than the weights of past runs show. With it 90 to
-#: 92 % of the runs of the design seeds are within their 90 % intervals, at every number of runs.
+#: Factor on their mean: the noise of the next run has longer tails than the weights of past runs show. With it 88 to
+#: 91 % of the runs of the design seeds are within their 90 % intervals, at every number of runs.
 TAILS = 1.7
 #: Largest number of processor counts whose part of the formula is cached.
 MOST_COUNTS = 4096
@@ -132,9 +132,8 @@ class Model:
         expected, spreads = formula.vector, formula.spreads
         for turn in range(rounds):
             noise, extra = 1.0 / weights, sample.disturbed(formula)
-            slopes, kin = sample.left_by(formula)[0], sample.kinship(formula, scales, weights)
-            alone = scales.noise_on(sample.runs.processors) ** 2 * noise + extra
-            covariance = run_covariance(scales, sample.points, slopes, alone, kin)
+            slopes, kin = sample.left_by(formula)[0], sample.kinship(formula, scales, noise, extra)
+            covariance = run_covariance(scales, sample.points, slopes, sample.own(scales, noise, extra), kin)
             formula = formula.fitted(sample.runs, expected, covariance, sample.rows)
             if search and turn < rounds - 1:
                 slopes, error = sample.left_by(formula)
@@ -418,15 +417,18 @@ class _Sample:
         """Whether all runs are of the target platform."""
         return not self.platforms.any()
 
-    def kinship(self, formula: Structure, scales: Scales, weights: Floats) -> Kinship | None:
-        """Correlation with runs on other platforms; None if there are none. Parameters as of :meth:`process`."""
+    def own(self, scales: Scales, noise: Floats, extra: Floats) -> Floats:
+        """Variance that each run has for itself, shape (n,); parameters as of :class:`ResidualProcess`."""
+        return np.asarray(scales.noise_on(self.runs.processors) ** 2 * noise + extra)
+
+    def kinship(self, formula: Structure, scales: Scales, noise: Floats, extra: Floats) -> Kinship | None:
+        """Correlation with runs on other platforms; None if there are none. Noise and extra as of :meth:`own`."""
         if self.alone:
             return None
         kinship = Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
         slopes, error = self.left_by(formula)
         error += slopes @ (formula.vector - Structure.around(self.runs, self.effects, self.rows).vector)
-        alone = scales.noise_on(self.runs.processors) ** 2 / weights + self.disturbed(formula)
-        return sharing(kinship, scales, self.points, slopes, formula.spreads, error, alone)
+        return sharing(kinship, scales, self.points, slopes, formula.spreads, error, self.own(scales, noise, extra))
 
     def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
         """Weights of the runs, below 1 for outliers and for runs of platforms that differ from the others.
@@ -467,14 +469,15 @@ class _Sample:
         weights : of the runs, shape (n,): the noise of each is divided by its weight.
         """
         slopes, error = self.left_by(formula)
+        noise, extra = 1.0 / weights, self.disturbed(formula)
         return ResidualProcess(
             self.points,
             slopes,
             formula.spreads,
             error,
             scales,
-            noise=1.0 / weights,
-            extra=self.disturbed(formula),
+            noise=noise,
+            extra=extra,
             moved=False,
-            kinship=self.kinship(formula, scales, weights),
+            kinship=self.kinship(formula, scales, noise, extra),
         )

@@ -24,7 +24,7 @@ TRIED, MEDIAN, SPREAD = (0.01, 0.02, 0.04, 0.08, 0.16), 0.03, 0.7
 
 
 def sharing(
-    kinship: Kinship, scales: Scales, points: Floats, basis: Floats, spreads: Floats, error: Floats, alone: Floats
+    kinship: Kinship, scales: Scales, points: Floats, basis: Floats, spreads: Floats, error: Floats, own: Floats
 ) -> Kinship:
     """The kinship with the most probable scale of what the platforms share.
 
@@ -33,7 +33,7 @@ def sharing(
     kinship : of the runs, without anything shared.
     scales, points, basis, spreads : as of ``ResidualProcess``.
     error : log(measured / formula) at the prior means of the parameters, shape (n,).
-    alone : independent variance of each run, shape (n,).
+    own : independent variance of each run, shape (n,).
 
     Examples
     --------
@@ -46,7 +46,7 @@ def sharing(
     >>> shared(faster), shared(np.zeros(15))
     (0.08, 0.02)
     """
-    covariance = run_covariance(scales, points, basis, alone, kinship) + (basis * spreads**2) @ basis.T
+    covariance = run_covariance(scales, points, basis, own, kinship) + (basis * spreads**2) @ basis.T
     wiener = np.minimum.outer(points[:, 1], points[:, 1])
 
     def negative_log_posterior(scale: float) -> float:
