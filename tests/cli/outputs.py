@@ -21,6 +21,8 @@ from metered_runs import made as metered
 
 from metasched.cli.app import main
 from metasched.store.files.runs import write_runs
+from tests.cli.models.test_scale import PROFILES
+from tests.cli.models.test_surface import APPLICATION
 from tests.predictors.made import runs
 from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
 
@@ -54,24 +56,10 @@ max_processors = 16
 """
 #: The commands in their order: later ones read what earlier ones write.
 COMMANDS = Path(__file__).parent / "commands.txt"
-PROFILES = """processes,sends,message_size,waiting_time,execution_time,mean_distance,exchanges,dimensions
-2,100,100000,0.02,8.12,1,50,1
-4,100,100000,0.02,4.12,1,50,1
-8,100,100000,0.02,2.12,1,50,1
-"""
 SERVERS = """
 word_time = 8e-9
 startup_time = 1e-4
 server = [{ name = "fast", cores = 8, count = 2 }, { name = "slow", cores = 4, speed = 0.5 }]
-"""
-DEMO = """
-name = "demo"
-[[phase]]
-io = "bus"
-parallel_computation = 8.0
-communication_transfer = 0.5
-contention = 0.4
-dimensions = 2
 """
 RACKS = """
 [[cluster]]
@@ -101,7 +89,7 @@ def prepare(folder: Path) -> None:
         jobs.append(f"{100 * at},{13 * at % 300},{60 + 37 * at % 900},{1 + at % 4},3600,u{at % 3},n{at % 5}")
     (folder / "jobs.csv").write_text("\n".join([*jobs, ""]), encoding="utf-8")
     for name, text in (
-        ("profiles.csv", PROFILES), ("servers.toml", SERVERS), ("demo.toml", DEMO), ("racks.toml", RACKS),
+        ("profiles.csv", PROFILES), ("servers.toml", SERVERS), ("demo.toml", APPLICATION), ("racks.toml", RACKS),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     pairs = [(one, other) for one in range(1, 5) for other in range(1, 5) if one != other]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from whole_documents import expected, leaves
 
 from tests.cli.outputs import COMMANDS, outputs
 
@@ -19,24 +19,10 @@ def found() -> dict[str, Any]:
     return outputs()
 
 
-def leaves(part: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of a document with their places."""
-    if isinstance(part, dict | list):
-        yield place, len(part)
-        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-            yield from leaves(value, f"{place}/{key}")
-    else:
-        yield place, part
-
-
 @pytest.mark.parametrize("command", KNOWN)
 def test_what_a_verb_prints_is_what_is_written_down(command: str, found: dict[str, Any]) -> None:
     """What is meant to change is written down anew by ``make answers``."""
-    expected = {
-        place: pytest.approx(value, rel=2e-3, abs=1e-9) if isinstance(value, float) else value
-        for place, value in leaves(KNOWN[command])
-    }
-    assert dict(leaves(found[command])) == expected
+    assert dict(leaves(found[command])) == expected(KNOWN[command], rel=2e-3)
 
 
 def test_every_command_is_written_down() -> None:

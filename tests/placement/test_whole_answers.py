@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from whole_documents import expected, leaves
 
 from tests.placement.answers import answers
 
@@ -19,25 +19,11 @@ def found() -> dict[str, Any]:
     return answers()
 
 
-def leaves(part: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of a document with their places."""
-    if isinstance(part, dict | list | tuple):
-        yield place, len(part)
-        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-            yield from leaves(value, f"{place}/{key}")
-    else:
-        yield place, part
-
-
 @pytest.mark.parametrize("name", KNOWN)
 def test_an_answer_is_the_one_written_down(name: str, found: dict[str, Any]) -> None:
     """One that is meant to change is written down anew by ``make answers``."""
     assert found.keys() == KNOWN.keys()
-    expected = {
-        place: pytest.approx(value, rel=1e-5, abs=1e-9) if isinstance(value, float) else value
-        for place, value in leaves(KNOWN[name])
-    }
-    assert dict(leaves(found[name])) == expected
+    assert dict(leaves(found[name])) == expected(KNOWN[name], rel=1e-5)
 
 
 def test_answers_are_of_all_kinds() -> None:

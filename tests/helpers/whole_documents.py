@@ -1,0 +1,26 @@
+"""Documents compared place by place with those that are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+def leaves(part: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a document with their places, and the number of parts of each part."""
+    if isinstance(part, dict | list | tuple):
+        yield place, len(part)
+        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from leaves(value, f"{place}/{key}")
+    else:
+        yield place, part
+
+
+def expected(known: Any, rel: float) -> dict[str, Any]:
+    """What the leaves of a document must be by their places: its numbers within a relative tolerance."""
+    return {
+        place: pytest.approx(value, rel=rel, abs=1e-9) if isinstance(value, float) else value
+        for place, value in leaves(known)
+    }
