@@ -95,23 +95,23 @@ def evaluate_verb(
         made[group.name] = found
         return found
 
+    saved = None if start is None else read_model(start)
     found_groups = judged_groups(
         chosen, training, seed, where=str(campaign),
-        untrained=start is not None and not peers, borrowing=start is None and method is Method.robust,
+        untrained=saved is not None and not peers, borrowing=saved is None and method is Method.robust,
     )  # fmt: skip
     judged, left = found_groups.groups, found_groups.left
-    if start is None:
+    if saved is None:
         own_name = method.value
         own = evaluate(
             unfitted, judged, conditions, level, learning=learn, quantity=quantity.value, progress=bar(own_name)
         )
     else:
-        saved = read_model(start)
         of_model = [group for group in judged if group.key == (saved.application, saved.cluster)]
         if not of_model:
             held = " or ".join(group.name for group in judged)
             raise InputError(f"models {saved.application} on {saved.cluster}, expected {held}", where=str(start))
-        left += [group for group in judged if group not in of_model]
+        left = [*left, *(group for group in judged if group not in of_model)]
         judged = of_model
         own_name = saved.name
         steps = follow(saved, judged[0].rest, conditions, level, learning=learn, quantity=quantity.value)
