@@ -32,8 +32,8 @@ class Recorder:
     ----------
     expected, low, high : run time and interval of each job as expected when it was submitted (s), of shape (jobs,);
         the ends are NaN where it gave none.
-    said, forecast, waited : what the queue led on said of each wait, the forecast made of it, and the wait (s), by job.
-    said_by_requests : the wait (s) that the same queue would lead to with requested times, by job.
+    forecast, waited : the forecast of each wait, and the wait (s), by job.
+    by_requests : the wait (s) that the same queue would lead to with requested times, by job.
     """
 
     def __init__(self, run_times: RunTimes, jobs: int, waits: int = 0, requests: RunTimes | None = None) -> None:
@@ -42,8 +42,7 @@ class Recorder:
         self.forecast: dict[int, Wait] = {}
         self.waited: dict[int, float] = {}
         self._every = math.ceil(jobs / waits) if waits else 0
-        self.said: dict[int, float] = {}
-        self.said_by_requests: dict[int, float] = {}
+        self.by_requests: dict[int, float] = {}
         self._asked: dict[int, float] = {}
         self._errors = WaitErrors()
         self.learns = run_times.learns
@@ -62,19 +61,18 @@ class Recorder:
         self.run_times.started(job, now)
         if job in self._asked:
             self.waited[job] = now - self._asked.pop(job)
-            self._errors.learn(self.said[job], self.waited[job])
+            self._errors.learn(self.forecast[job], self.waited[job])
 
     def watch(self, cluster: Backfilling, job: int, now: float) -> None:
         """Forecast the wait of a job if it is in the sample."""
         if not self._every or job % self._every:
             return
-        said = possible_waits(cluster, job, now, self.left)
-        self.said[job] = sum(said) / len(said)
+        possible = possible_waits(cluster, job, now, self.left)
         if self._requests is not None:
-            (self.said_by_requests[job],) = possible_waits(cluster, job, now, self._requests.left)
+            (self.by_requests[job],) = possible_waits(cluster, job, now, self._requests.left)
         self._asked[job] = now
-        expected = self._errors.expect(self.said[job])
-        self.forecast[job] = expected if self.learns else expected._replace(seconds=self.said[job])
+        expected = self._errors.expect(sum(possible) / len(possible))
+        self.forecast[job] = expected if self.learns else expected._replace(seconds=expected.simulated)
 
 
 def evaluate(
@@ -105,7 +103,7 @@ def evaluate(
     error = np.abs(recorder.expected - log.run_time)
     spread = np.isfinite(recorder.low)
     held = (recorder.low <= log.run_time) & (log.run_time <= recorder.high)
-    waits_of = [(recorder.said[job], recorder.forecast[job], waited) for job, waited in recorder.waited.items()]
+    waits_of = [(recorder.forecast[job], waited) for job, waited in recorder.waited.items()]
     means = {name: float(np.mean([each[name] for each in others or summaries])) for name in unshaken}
 
     def mean(values: Iterable[float]) -> float | None:
@@ -115,11 +113,11 @@ def evaluate(
         "jobs": len(log), "mae": float(error.mean()), "median_error": float(np.median(error)),
         "underestimated": float((recorder.expected < log.run_time).mean()),
         "interval_coverage": float(held[spread].mean()) if spread.any() else None, **means,
-        "wait_mae": mean(abs(wait.seconds - waited) for _, wait, waited in waits_of),
-        "wait_coverage": mean(wait.low <= waited <= wait.high for _, wait, waited in waits_of),
-        "wait_mae_of_the_queue_alone": mean(abs(said - waited) for said, _, waited in waits_of),
+        "wait_mae": mean(abs(wait.seconds - waited) for wait, waited in waits_of),
+        "wait_coverage": mean(wait.low <= waited <= wait.high for wait, waited in waits_of),
+        "wait_mae_of_the_queue_alone": mean(abs(wait.simulated - waited) for wait, waited in waits_of),
         "wait_mae_of_requests": mean(
-            abs(recorder.said_by_requests[job] - waited) for job, waited in recorder.waited.items()
+            abs(recorder.by_requests[job] - waited) for job, waited in recorder.waited.items()
         ),
         "waits_judged": len(waits_of), "unshaken": unshaken, "shaken": others,
     }  # fmt: skip

@@ -33,11 +33,19 @@ MOST, FEWEST = 300, 20
 
 
 class Wait(NamedTuple):
-    """A wait and the ends of its interval (s)."""
+    """A forecast of a wait; times in s.
+
+    Parameters
+    ----------
+    seconds, low, high : the wait, and the ends of its interval.
+    simulated, corrected : what the simulation led to, and that after the correction; ``seconds`` is the better of both.
+    """
 
     seconds: float
     low: float
     high: float
+    simulated: float
+    corrected: float
 
 
 class WaitErrors:
@@ -49,7 +57,7 @@ class WaitErrors:
     >>> errors.expect(600.0).seconds
     600.0
     >>> for _ in range(40):
-    ...     errors.learn(600.0, 1260.0)
+    ...     errors.learn(errors.expect(600.0), 1260.0)
     >>> round(errors.expect(600.0).seconds)
     1260
     """
@@ -57,30 +65,30 @@ class WaitErrors:
     def __init__(self) -> None:
         self._low, self._high = MISS, 1.0 - MISS
         self._ratios: list[deque[float]] = [deque(maxlen=MOST) for _ in range(len(CLASSES) + 1)]
-        self._missed = self._missed_moved = 0.0
+        self._missed = self._missed_corrected = 0.0
 
-    def learn(self, said: float, waited: float) -> None:
-        """Learn how long a job waited (s) of which the simulation said that it would wait ``said`` (s)."""
-        moved = self._moved(said)
-        self._missed = MEMORY * self._missed + abs(said - waited)
-        self._missed_moved = MEMORY * self._missed_moved + abs(moved.seconds - waited)
-        self._low = min(max(self._low + STEP * (MISS - (waited < moved.low)), 0.0), 0.3)
-        self._high = max(min(self._high - STEP * (MISS - (waited > moved.high)), 1.0), 0.7)
-        self._ratios[_class(said)].append(math.log((waited + SOFTENING) / (said + SOFTENING)))
+    def learn(self, forecast: Wait, waited: float) -> None:
+        """Learn how long a job waited (s) for which a forecast had been made.
 
-    def expect(self, said: float) -> Wait:
-        """The forecast for a job whose simulated wait is ``said`` (s)."""
-        found = self._moved(said)
-        if self._missed_moved < self._missed:
-            return found
-        return found._replace(seconds=min(max(said, found.low), found.high))
+        The forecast is judged as it was made: what has been learned since was of no use to it.
+        """
+        self._missed = MEMORY * self._missed + abs(forecast.simulated - waited)
+        self._missed_corrected = MEMORY * self._missed_corrected + abs(forecast.corrected - waited)
+        self._low = min(max(self._low + STEP * (MISS - (waited < forecast.low)), 0.0), 0.3)
+        self._high = max(min(self._high - STEP * (MISS - (waited > forecast.high)), 1.0), 0.7)
+        self._ratios[_class(forecast.simulated)].append(
+            math.log((waited + SOFTENING) / (forecast.simulated + SOFTENING))
+        )
 
-    def _moved(self, said: float) -> Wait:
-        ratios = self._ratios[_class(said)]
+    def expect(self, simulated: float) -> Wait:
+        """The forecast for a job whose simulated wait is known (s)."""
+        ratios = self._ratios[_class(simulated)]
         if len(ratios) < FEWEST:
-            return Wait(said, 0.0, max(4.0 * said, 3600.0))
-        low, middle, high = np.exp(np.quantile(ratios, [self._low, 0.5, self._high])) * (said + SOFTENING) - SOFTENING
-        return Wait(max(float(middle), 0.0), max(float(low), 0.0), max(float(high), 0.0))
+            return Wait(simulated, 0.0, max(4.0 * simulated, 3600.0), simulated, simulated)
+        factors = np.exp(np.quantile(ratios, [self._low, 0.5, self._high]))
+        low, corrected, high = np.maximum(factors * (simulated + SOFTENING) - SOFTENING, 0.0).tolist()
+        better = corrected if self._missed_corrected < self._missed else min(max(simulated, low), high)
+        return Wait(better, low, high, simulated, corrected)
 
 
 def possible_waits(

@@ -59,9 +59,10 @@ def forecasts() -> dict[str, Any]:
     errors, source = WaitErrors(), np.random.default_rng(12)
     for number in range(400):
         simulated = float(source.choice([0.0, 30.0, 400.0, 3000.0, 1e4, 5e4, 2e5]))
+        forecast = errors.expect(simulated)
         if number % 10 == 0:
-            found[f"wait {number}"] = list(errors.expect(simulated))
-        errors.learn(simulated, simulated * float(source.lognormal(0.2, 0.7)) + float(source.exponential(60.0)))
+            found[f"wait {number}"] = list(forecast)
+        errors.learn(forecast, simulated * float(source.lognormal(0.2, 0.7)) + float(source.exponential(60.0)))
     outcomes = Outcomes()
     for number, (_, job, run_time) in enumerate(jobs(400)):
         if number % 10 == 0:

@@ -77,6 +77,12 @@ MEMORY, RATE = 0.995, 20.0
 OWN_MEMORY, OWN_RATE = 0.95, 0.5
 #: Step of the levels of intervals, and the factor by which they are wider than the quantiles.
 STEP, MARGIN = 0.004, 1.02
+#: With more jobs than this whose ends are awaited, steps are smaller in proportion: all of these had been predicted
+#: before the outcome of the first was known, and would else move the levels too far together.
+AWAITED = 25
+#: How far beyond 0 and 1 levels may go, where intervals have no end but 0 or the limit. Misses stay remembered there,
+#: as coverage in the long run requires.
+BEYOND = 0.2
 
 
 def _by_rank(most: int, linear: Sequence[float], log: Sequence[float], near: Sequence[float]) -> Floats:
@@ -408,8 +414,9 @@ class Neighbours:
         self._own_losses[user] = OWN_MEMORY * self._own_losses.get(user, 0.0) + missed - missed.min()
         self._losses = MEMORY * self._losses + (1.0 - MEMORY) * missed
         self._scale = MEMORY * self._scale + (1.0 - MEMORY) * float(missed.mean())
-        self._low = min(max(self._low + STEP * (self._miss - (run_time < found.low)), -0.05), 0.45)
-        self._high = max(min(self._high - STEP * (self._miss - (run_time > found.high)), 1.05), 0.55)
+        step = STEP * min(1.0, AWAITED / (len(self._known) + 1))
+        self._low = min(max(self._low + step * (self._miss - (run_time < found.low)), -BEYOND), 0.45)
+        self._high = max(min(self._high - step * (self._miss - (run_time > found.high)), 1.0 + BEYOND), 0.55)
 
 
 def _stem(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metasched.history.queue import Line, QueuedJob
-from metasched.history.waits import WaitErrors
+from metasched.history.waits import Wait, WaitErrors
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.records import InputError
@@ -33,7 +33,7 @@ class _Forecasts:
     """The first forecast for each job that waits, its time, and the errors of such forecasts."""
 
     errors: WaitErrors = field(default_factory=WaitErrors)
-    said: dict[str, tuple[float, float]] = field(default_factory=dict)
+    made: dict[str, tuple[Wait, float]] = field(default_factory=dict)
 
 
 class Queues:
@@ -114,30 +114,30 @@ class Queues:
             raise InputError(
                 f"no partition {partition}, expected one of {known or 'none: no scheduler has reported any'}"
             )
-        said = self._queues[name].lines[partition].wait(processors, limit, run_time)
-        if not math.isfinite(said):
+        simulated = self._queues[name].lines[partition].wait(processors, limit, run_time)
+        if not math.isfinite(simulated):
             raise InputError(f"{processors} processors are requested, expected no more than {partition} has")
-        return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, said)}
+        return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, simulated)}
 
     def _judge(
         self, source: str, jobs: Mapping[str, QueuedJob], starts: Mapping[str, tuple[str, float]], now: float
     ) -> None:
         """Learn what forecasts of jobs that have started by now missed, and remember those of jobs that are new."""
         known = self._forecasts.setdefault(source, _Forecasts())
-        for number in list(known.said):
+        for number in list(known.made):
             job = jobs.get(number)
             if job is not None and job.ran is None:
                 continue
-            said, at = known.said.pop(number)
+            forecast, at = known.made.pop(number)
             if job is not None and job.started is not None:
-                known.errors.learn(said, max(job.started - at, 0.0))
+                known.errors.learn(forecast, max(job.started - at, 0.0))
         for number, (_, start) in starts.items():
-            if number not in known.said and len(known.said) < MOST_FORECASTS:
-                known.said[number] = start, now
+            if number not in known.made and len(known.made) < MOST_FORECASTS:
+                known.made[number] = known.errors.expect(start), now
 
-    def _interval(self, source: str, said: float) -> dict[str, float]:
-        """A wait and its interval, moved by what earlier forecasts missed."""
-        found = self._forecasts.setdefault(source, _Forecasts()).errors.expect(said)
+    def _interval(self, source: str, simulated: float) -> dict[str, float]:
+        """A wait and its interval, corrected for the errors of earlier forecasts."""
+        found = self._forecasts.setdefault(source, _Forecasts()).errors.expect(simulated)
         return {"wait": found.seconds, "low": min(found.low, found.seconds), "high": max(found.high, found.seconds)}
 
     def _document(self, source: str, queue: _Queue, job: QueuedJob, now: float) -> dict[str, Any]:
