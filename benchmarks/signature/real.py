@@ -266,11 +266,12 @@ def _compared_in_parts(application: Application, true: Trace) -> dict[tuple[obje
     for number, rows in enumerate(places.leaves):
         leaf_at[[row[0] for row in rows]] = number
     # Loops may run less often, or more, than the rules say: calls in the same order are compared.
-    mine = np.array([leaf.shape for leaf in role.program.leaves])[leaf_at]
+    of_leaf = [application.shapes.index(application.shapes[leaf.shape]) for leaf in role.program.leaves]
+    mine = np.array(of_leaf)[leaf_at]
     here = np.full(theirs.size, -1)
     for block in SequenceMatcher(None, mine.tolist(), theirs.tolist(), autojunk=False).get_matching_blocks():
         here[block.b : block.b + block.size] = np.arange(block.a, block.a + block.size)
-    marks = np.cumsum(theirs == application.shapes.index(Shape(PART, 0))) - 1
+    marks = np.cumsum(theirs == application.shapes.index(Shape(PART, 1))) - 1
     phases = _phases(role.program.parts, role.counts, [])
     inside: dict[int, list[int]] = {}
     for at, place in enumerate(here.tolist()):

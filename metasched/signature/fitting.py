@@ -106,13 +106,15 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
 
     A part that follows no rule is modelled by its statistics.
     """
-    cuts = [cut(trace) for trace in traces]
+    between: dict[tuple[str, str], int] = {}
+    cuts = [cut(trace, between) for trace in traces]
     whole = [each for each in cuts if each is not None]
     if len(whole) < len(cuts):
         return None
     numbered: dict[tuple[Shape, float], int] = {}
-    runs = [NumberedRun(each.outside, numbered, set()) for each in whole]
-    shapes = [shape for shape, _ in numbered]
+    runs = [NumberedRun(each.outside, numbered, {Shape(PART, 1)}) for each in whole]
+    shapes, tags = [shape for shape, _ in numbered], [int(tag) for _, tag in numbered]
+    places = [(before or "the beginning", after or "the end") for before, after in between]
     topologies = different([run.count for run in runs])
     search = RoleSearch(RuleSearch(runs, shapes, "line", topologies, timed, loosely=True), "")
     seen = ranks_seen(runs, "", "line")
@@ -123,7 +125,11 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
     placed = search.placed[id(role.program)]
     marked = [np.cumsum([shapes[shape].name == PART for shape in run.sequences[0].tolist()]) - 1 for run in runs]
     everything = whole_of([NumberedRun(trace, {}, set()) for trace in traces])
-    unruled = {name: np.array([share, outside.times[name]]) * whole_of(runs) for name, share in outside.unruled.items()}
+    unruled = {
+        name: np.array([share, outside.times[name]]) * whole_of(runs)
+        for name, share in outside.unruled.items()
+        if name != PART
+    }
     parts: dict[int, Application] = {}
     irregular: list[Irregular] = []
     sorted_ = False
@@ -131,18 +137,19 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
         if shapes[leaf.shape].name != PART:
             continue
         at = [placed[place].leaf(leaf.number)[0] for place in range(len(runs))]
-        inside = [
-            one.together(marks[here].tolist()) for one, marks, here in zip(whole, marked, at, strict=True) if here.size
-        ]
+        inside = [(one, marks[here].tolist()) for one, marks, here in zip(whole, marked, at, strict=True) if here.size]
         if not inside:
             continue
-        found = _part(inside, timed)
+        # Of loops that run as often as it happens, all runs are compared in as many turns.
+        often = any(role.counts[loop].law is not None for loop in leaf.loops)
+        fewest = min(len(marks) for _, marks in inside) if often else None
+        found = _part([one.together(marks[:fewest]) for one, marks in inside], timed)
         sorted_ |= found.in_order
-        own = whole_of([NumberedRun(trace, {}, set()) for trace in inside])
+        own = whole_of([NumberedRun(one.together(marks), {}, set()) for one, marks in inside])
         for name, share in found.unruled.items():
             add(unruled, name, share * own[0], found.times[name] * own[1])
-        if not found.partners or found.ruled == 0.0:
-            before, after = (_neighbour(runs[-1], shapes, at[-1], step) for step in (-1, 1))
+        if not {*found.unruled} <= {*AMOUNTS} and (not found.partners or found.ruled == 0.0):
+            before, after = places[tags[leaf.shape]]
             calls = sorted(name for name in found.unruled)
             turns = sum(here.size * run.count for here, run in zip(at, runs, strict=True))
             events, time = ((own - [turns, 0.0]) / everything).tolist()
@@ -174,7 +181,7 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         # Where each process has a role of its own, nothing is explained.
         if seen is None or len({cell for cell in seen if len(runs) - 1 in seen[cell]}) == counts[-1] > 1:
             continue
-        if part and not _reaches(features, topology, [2 * counts[-1], 4 * counts[-1]], {*seen}):
+        if part and not _reaches(features, topology, _larger(counts, topology), {*seen}):
             continue
         rules = RuleSearch(runs, shapes, topology, topologies, timed, patience=0 if part else MOST_FAILED)
         search = RoleSearch(rules, features)
@@ -277,37 +284,35 @@ def _part(traces: Sequence[Trace], timed: bool) -> Fit:
 
 
 def _sound_part(traces: Sequence[Trace], timed: bool) -> Fit | None:
-    """The rules of a part, whose messages have both ends where it was learned; None where there are none."""
+    """The rules of a part, whose messages have both ends where it was learned and beyond; None where there are none."""
     found = _whole(traces, timed, part=True)
     if found is None or not found.partners or found.ruled == 0.0:
         return None
+    counts = [len(trace.processes) for trace in traces]
     try:
-        for trace in traces:
-            expanded(found.application, len(trace.processes)).checked()
+        for count in (*counts, *_larger(counts, found.application.topology)):
+            expanded(found.application, count).checked()
     except InputError:
         return None
     return found
 
 
+def _larger(counts: Sequence[int], topology: str) -> list[int]:
+    """Larger numbers of processes that are a grid, for which what was learned should hold at least."""
+    largest = max(counts)
+    larger = [2 * largest, 4 * largest]
+    if all(isqrt(n) ** 2 == n for n in counts):
+        larger += [(isqrt(largest) + more) ** 2 for more in (1, 2, 4)]
+    return [n for n in larger if TOPOLOGIES[topology](n)]
+
+
 def _grows(found: Fit) -> bool:
     """Whether all follows rules, or larger runs have no roles but those that were seen."""
     each = found.application
-    largest = max(each.learned)
-    larger = [2 * largest, 4 * largest]
-    if all(isqrt(n) ** 2 == n for n in each.learned):
-        larger += [(isqrt(largest) + more) ** 2 for more in (1, 2, 4)]
+    larger = _larger(each.learned, each.topology)
     return found.ruled == 1.0 or _reaches(each.features, each.topology, larger, {*each.roles})
 
 
 def _reaches(features: str, topology: str, larger: Sequence[int], seen: set[Cell]) -> bool:
     """Whether larger runs have no roles but those that were seen."""
-    return all(seen.issuperset(cells(features, topology, n)) for n in larger if TOPOLOGIES[topology](n))
-
-
-def _neighbour(run: NumberedRun, shapes: Sequence[Shape], at: Ints, step: int) -> str:
-    """The collective operation before or behind the first of some marks."""
-    sequence = run.sequences[0]
-    place = int(at[0]) + step if at.size else 0
-    while 0 <= place < sequence.size and shapes[sequence[place]].name in AMOUNTS:
-        place += step
-    return shapes[sequence[place]].name if 0 <= place < sequence.size else "the end"
+    return all(seen.issuperset(cells(features, topology, n)) for n in larger)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.actions import PEERS, Shape
+from metasched.signature.actions import PART, PEERS, Shape
 from metasched.signature.phases import Machine
 from metasched.signature.roles import Cell, cells
 from metasched.signature.traces import Trace
@@ -15,8 +15,9 @@ from metasched.signature.traces import Trace
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Where the tag stands among the numbers of an action, and how many different ones tell places of a program apart.
-TAGS = {name: 1 for name, places in PEERS.items() if places == (0,)} | {"wait": 2}
+#: Where the tag stands among the numbers of an action, and that of a mark; how many different ones tell places of a
+#: program apart.
+TAGS = {name: 1 for name, places in PEERS.items() if places == (0,)} | {"wait": 2, PART: 0}
 MOST_TAGS = 32
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,22 +30,23 @@ class Cut:
     ----------
     outside : what all processes do together, with a mark (``part``) for each part.
     inside : of each mark in order, what each process does there.
+    turn : the number of the mark at the end of a turn.
     """
 
     outside: Trace
     inside: tuple[tuple[Ints, ...], ...]
+    turn: int
 
     def together(self, marks: Sequence[int]) -> Trace:
         """The parts of some marks, one after another, each with another mark (``turn``) at its end."""
-        table = self.outside.table
-        turn = np.array([_mark(table, TURN)], dtype=np.int32)
+        turn = np.array([self.turn], dtype=np.int32)
         processes = [
             np.concatenate([each for mark in marks for each in (self.inside[mark][rank], turn)])
             if len(marks)
             else np.zeros(0, dtype=np.int32)
             for rank in range(len(self.outside.processes))
         ]
-        return Trace(table, tuple(processes)).compact()
+        return Trace(self.outside.table, tuple(processes)).compact()
 
 
 def collective(shapes: Sequence[Shape]) -> NDArray[np.bool_]:
@@ -55,10 +57,14 @@ def collective(shapes: Sequence[Shape]) -> NDArray[np.bool_]:
     )
 
 
-def cut(trace: Trace) -> Cut | None:
+def cut(trace: Trace, between: dict[tuple[str, str], int] | None = None) -> Cut | None:
     """Cut a trace at its collective operations; None where these differ from process to process.
 
-    Computation alone, where all processes have it, is no part.
+    Whatever a run does between two of them, also nothing, is a part: another run may do more there.
+
+    Parameters
+    ----------
+    between : numbers of marks by the operations before and after the part; new ones are added.
 
     Examples
     --------
@@ -66,9 +72,10 @@ def cut(trace: Trace) -> Cut | None:
     >>> one = [("init", ()), ("send", (1, 0, 8)), ("barrier", ())]
     >>> other = [("init", ()), ("recv", (0, 0, 8)), ("barrier", ())]
     >>> found = cut(trace_of({0: one, 1: other}))
-    >>> [[found.outside.table.text(action) for action in each] for each in found.outside.processes]
-    [['init', 'part', 'barrier'], ['init', 'part', 'barrier']]
+    >>> [found.outside.table.text(action) for action in found.outside.processes[1]]
+    ['part 0', 'init', 'part 1', 'barrier', 'part 2']
     """
+    between = {} if between is None else between
     table = ActionTable(
         [*trace.table.shapes],
         [*trace.table.shape],
@@ -76,10 +83,8 @@ def cut(trace: Trace) -> Cut | None:
         dict(trace.table.lists),
         {shape: number for number, shape in enumerate(trace.table.shapes)},
     )
-    part = _mark(table, PART)
-    _mark(table, TURN)
+    turn = table.add(TURN, ())
     together = collective(trace.table.shapes)
-    working = np.array([shape.name.lower() in AMOUNTS for shape in trace.table.shapes])
     shapes = trace.shapes
     at = [np.flatnonzero(together[shapes[process]]) for process in trace.processes]
     if not at or not at[0].size:
@@ -90,28 +95,17 @@ def cut(trace: Trace) -> Cut | None:
         for process, here in zip(trace.processes, at, strict=True)
     ):  # fmt: skip
         return None
-    pieces = [np.split(process, np.stack([here, here + 1], axis=1).ravel())
-              for process, here in zip(trace.processes, at, strict=True)]  # fmt: skip
-    inside: list[tuple[Ints, ...]] = []
-    mark = np.array([part], dtype=np.int32)
-    for place in range(0, len(pieces[0]), 2):
-        here = [each[place] for each in pieces]
-        first = shapes[here[0]].tobytes()
-        alike = all(shapes[each].tobytes() == first for each in here)
-        if not alike or not working[shapes[here[0]]].all():
-            inside.append((*here,))
-            for each in pieces:
-                each[place] = mark
-    outside = Trace(table, tuple(np.concatenate(each).astype(np.int32) for each in pieces))
-    return Cut(outside, tuple(inside))
-
-
-def _mark(table: ActionTable, name: str) -> int:
-    """The number of a mark in a table."""
-    for action in reversed(range(len(table.shape))):
-        if table.shapes[table.shape[action]].name == name:
-            return action
-    return table.add(name, ())
+    names = ["", *(trace.table.shapes[shape].name for shape in order.tolist()), ""]
+    numbers = [between.setdefault(both, len(between)) for both in pairwise(names)]
+    actions = {number: table.add(PART, (number,)) for number in {*numbers}}
+    marks = np.array([actions[number] for number in numbers], dtype=np.int32)
+    outside, pieces = [], []
+    for process, here in zip(trace.processes, at, strict=True):
+        whole = np.empty(2 * here.size + 1, dtype=np.int32)
+        whole[::2], whole[1::2] = marks, process[here]
+        outside.append(whole)
+        pieces.append(np.split(process, np.stack([here, here + 1], axis=1).ravel())[::2])
+    return Cut(Trace(table, tuple(outside)), tuple(zip(*pieces, strict=True)), turn)
 
 
 def spliced(outside: Ints, marks: Mapping[int, Sequence[Ints]]) -> Ints:

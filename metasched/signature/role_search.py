@@ -25,6 +25,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 #: A role, and by the name of the action how many follow no rule in it, and their seconds.
 Found = tuple[Role, dict[str, Floats]]
+#: Values that a rule of partners is seen on, at least, on average over those of a call.
+VALUES = 3
 
 
 def _goes_round(role: Role) -> bool:
@@ -72,12 +74,30 @@ class RoleSearch:
             roles[cell], own = found
             for name, (events, seconds) in own.items():
                 add(unruled, name, events, seconds)
+        if self._arbitrary(roles, seen):
+            return None
         whole = whole_of(self.runs)
         shares = {name: each / whole for name, each in sorted(unruled.items())}
         learned, topology = tuple(run.count for run in self.runs), self.search.topology
         roles = {cell: _of_lengths(role, topology, self.shapes, roles, learned) for cell, role in roles.items()}
         application = Application(self.features, topology, tuple(self.shapes), roles, learned)
         return Fit(application, 1.0 - float(sum(each[0] for each in shares.values())), *shares_by_name(shares))
+
+    def _arbitrary(self, roles: Mapping[Cell, Role], seen: Mapping[Cell, Mapping[int, Ints]]) -> bool:
+        """Whether the partners of some call have nearly as many rules as values: then any others would have some."""
+        rules: dict[tuple[int, int, int], set[Attribute]] = {}
+        values: dict[tuple[int, int, int], int] = {}
+        for cell, role in roles.items():
+            processes = sum(ranks.size for ranks in seen[cell].values())
+            before: dict[int, int] = {}
+            for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+                place = before[leaf.shape] = before.get(leaf.shape, -1) + 1
+                for column in self.shapes[leaf.shape].peers:
+                    several = rule.numbers[column].table or (rule.numbers[column],)
+                    call = leaf.shape, place, column
+                    rules.setdefault(call, set()).update(several)
+                    values[call] = values.get(call, 0) + processes * len(several)
+        return any(len(several) - 1 > values[call] / VALUES for call, several in rules.items())
 
     def _role(self, cell: Cell, seen: dict[int, Ints]) -> Found | None:
         """The role by loops whose actions are the same at every turn; else, by what looks alike."""

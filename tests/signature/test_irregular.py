@@ -76,11 +76,12 @@ def named(trace: Trace, rank: int, *names: str) -> list[str]:
 
 def test_parts_that_follow_no_rule_are_named_and_the_others_are_found() -> None:
     found = fit([scattered(n) for n in COUNTS])
-    (odd,) = found.irregular
-    assert odd.where == "between allreduce and barrier"
-    assert odd.calls == ("recv", "send")
-    assert 0.4 < odd.events < 0.7
-    assert found.ruled == pytest.approx(1.0 - odd.events)
+    # The last turn of the loop, which is left another way, is a place of its own.
+    assert {each.where for each in found.irregular} == {"between allreduce and barrier"}
+    assert {each.calls for each in found.irregular} == {("recv", "send")}
+    odd = sum(each.events for each in found.irregular)
+    assert 0.4 < odd < 0.7
+    assert found.ruled == pytest.approx(1.0 - odd)
     made, true = sound(found.application, 64), scattered(64)
     for rank in (0, 1, 40, 63):
         for names in (("allreduce", "barrier"), ("isend", "waitall", "compute")):
@@ -103,7 +104,7 @@ def test_parts_of_another_form_are_refused(how: str) -> None:
     leaf, part = next(iter(document["parts"].items()))
     document["parts"] = {
         "nested": {leaf: {**part, "parts": {"0": part}}},
-        "no mark": {"0": part},
+        "no mark": {"1": part},
         "no number": {"x": part},
         "no part": {leaf: [1]},
     }[how]
@@ -114,21 +115,25 @@ def test_parts_of_another_form_are_refused(how: str) -> None:
 def timed(n: int) -> Trace:
     """Loops that run as often as the time allows, before one that does not."""
     turns = {4: 17, 8: 23, 16: 5}.get(n, 3)
-    body: list[Action] = [("init", ()), *([("alltoall", (64, 64, -1, -1)), ("barrier", ())] * turns)]
 
-    def last(rank: int) -> list[Action]:
+    def whole(rank: int) -> list[Action]:
+        ring: Action = ("sendRecv", (64, (rank + 1) % n, 64, (rank - 1) % n, -1, -1))
+        body: list[Action] = [("init", ()), *([("alltoall", (64, 64, -1, -1)), ring, ("barrier", ())] * turns)]
         some: list[Action] = [("bcast", (8, 0, -1)), ("reduce", (8, 0, 0, -1)), ("reduce", (8, 0, 0, -1))]
         return [*body, *([("send", (1, 0, 8, -1))] if rank == 0 else [("recv", (0, 0, 8, -1))] if rank == 1 else []),
                 *some, ("finalize", ())]  # fmt: skip
 
-    return trace_of({rank: last(rank) for rank in range(n)})
+    return trace_of({rank: whole(rank) for rank in range(n)})
 
 
 def test_loops_without_a_rule_run_as_often_as_a_power_law_says() -> None:
     found = fit([timed(n) for n in COUNTS])
-    assert {"alltoall", "barrier"} <= {*found.unruled}
+    # What is done in each turn follows rules, and who tells whom at the end does not.
+    assert {*found.unruled} == {"alltoall", "barrier", "recv", "send"}
+    assert {each.calls for each in found.irregular} == {("recv", "send")}
     made = expanded(found.application, 32)
     assert 3 <= len(named(made, 7, "alltoall")) <= 8
+    assert named(made, 7, "sendRecv") == ["sendRecv 64 8 64 6 -1 -1"] * len(named(made, 7, "alltoall"))
     assert named(made, 7, "reduce", "bcast") == named(timed(32), 7, "reduce", "bcast")
 
 
@@ -154,6 +159,31 @@ def test_loops_that_no_run_has_all_of_are_found_in_all_runs_together() -> None:
     made = expanded(found.application, 32)
     assert len(named(made, 7, "alltoall")) == len(named(made, 7, "barrier")) >= 2
     assert named(made, 7, "reduce", "bcast", "allreduce") == named(twice_timed(32), 7, "reduce", "bcast", "allreduce")
+
+
+def sometimes(n: int) -> Trace:
+    """Rings in an order drawn by lot, and sums, after some of which two talk on some numbers of processes only."""
+    draw = np.random.default_rng(n)
+    pair: dict[int, list[Action]] = {0: [("send", (1, 3, 8, -1))], 1: [("recv", (0, 3, 8, -1))]}
+    work: Action = ("compute", (1e6 / n,))
+    actions: dict[int, list[Action]] = {rank: [("init", ()), *pair.get(rank, [])] for rank in range(n)}
+    for _ in range(4):
+        order = draw.permutation(n)
+        before, after = np.roll(order, 1), np.roll(order, -1)
+        for rank, back, on in zip(order.tolist(), before.tolist(), after.tolist(), strict=True):
+            actions[rank] += [("barrier", ()), ("sendRecv", (800, on, 800, back, -1, -1))]
+            for place in range(6):
+                told = pair.get(rank, []) if place == 2 and n > COUNTS[0] else []
+                actions[rank] += [("allreduce", (8, 0, -1)), work, *told]
+    return trace_of({rank: [*each, ("barrier", ()), ("finalize", ())] for rank, each in actions.items()})
+
+
+def test_messages_between_collective_operations_may_be_missing_in_some_runs() -> None:
+    found = fit([sometimes(n) for n in COUNTS])
+    assert "between barrier and allreduce" in {each.where for each in found.irregular}
+    made, true = sound(found.application, 32), sometimes(32)
+    for rank in (0, 1, 16, 31):
+        assert named(made, rank, "allreduce", "barrier") == named(true, rank, "allreduce", "barrier")
 
 
 def shuffled(n: int, order: bool = True) -> Trace:
