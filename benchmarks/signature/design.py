@@ -31,22 +31,22 @@ HEAD = "application,work,processes,execution_time,simulated_in"
 WORK = (1 / 8, 1 / 64)
 #: Of each kind of program one, with the counts it is judged at; messages to nobody cannot be replayed.
 CHOSEN = {
-    "multipartition": (144, 256),
-    "butterfly": (128, 256),
-    "wavefront, 4 corners": (128, 256),
-    "wavefront, SimGrid's grid": (144, 256),
-    "ring": (128, 256),
-    "2-D halo, borders": (128, 256),
-    "2-D halo, around": (128, 256),
-    "3-D halo, powers": (128, 256),
-    "3-D halo, around": (128, 256),
-    "faces around": (128, 256),
+    "multipartition": (144, 256, 529),
+    "butterfly": (128, 256, 512),
+    "wavefront, 4 corners": (128, 256, 512),
+    "wavefront, SimGrid's grid": (144, 256, 512),
+    "ring": (128, 256, 512),
+    "2-D halo, borders": (128, 256, 512),
+    "2-D halo, around": (128, 256, 512),
+    "3-D halo, powers": (128, 256, 512),
+    "3-D halo, around": (128, 256, 512),
+    "faces around": (128, 256, 512),
     # More takes minutes to replay.
     "transpose": (128,),
-    "panels": (128, 256),
-    "strips": (128, 256),
-    "farm": (128, 256),
-    "cannon": (144, 256),
+    "panels": (128, 256, 512),
+    "strips": (128, 256, 512),
+    "farm": (128, 256, 512),
+    "cannon": (144, 256, 529),
 }
 
 

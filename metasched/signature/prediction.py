@@ -6,7 +6,7 @@ Eq. 6: the time is the sum over phases of the time of one execution, in the proc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -31,19 +31,46 @@ Floats = NDArray[np.float64]
 MOST_ACTIONS, FEWEST_TURNS = 1_000_000, 16
 #: Level of intervals.
 LEVEL = 0.90
-#: How far an engine's times may be off at this level: in the logarithm of the whole, and as a share of what is spent in
-#: calls of MPI. Calibrated on the programs of ``benchmarks/signature/design.py``, none of which is judged; but for
-#: replays, whose truth is a replay there.
-DOUBT = {"blocks": (0.004, 0.04), "replay": (0.004, 0.0), "synthetic": (0.004, 0.01)}
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """How far an engine's times may be off at the level of intervals.
+
+    Parameters
+    ----------
+    whole, messages : in the logarithm of the whole, and as a share of what messages take.
+    grown, power : beyond the largest run it is at least ``grown`` times a power of the doublings, counted from 1 there.
+    """
+
+    whole: float
+    messages: float
+    grown: float = 1.0
+    power: float = 1.0
+
+    def of(self, timed: Timed, factor: float) -> float:
+        """How far the logarithm of a time may be off: computation is known, communication by blocks less so."""
+        return math.hypot(self.whole, self.messages * factor * timed.carrying / _time(timed, factor))
+
+    def beyond(self, doublings: float) -> float:
+        """How many times as far a time may be off, by how many doublings it is beyond the largest run."""
+        return max(1.0, self.grown * math.pow(1.0 + doublings, self.power))
+
+
+#: Calibrated on the programs of ``benchmarks/signature/design.py``, none of which is judged; but for replays, whose
+#: truth is a replay there. Blocks are rehearsed on every traced run, and few misses are as large as the largest.
+DOUBT = {"blocks": Doubt(0.004, 0.08, 0.37, 1.5), "replay": Doubt(0.004, 0.0), "synthetic": Doubt(0.004, 0.01)}
 #: The same where no run is timed, so that the speed of computation is not known either.
-UNKNOWN = {"blocks": (0.25, 0.66), "replay": (0.08, 0.0), "synthetic": (0.08, 0.66)}
-#: By how much runs may correct what blocks say of communication.
+UNKNOWN = {"blocks": Doubt(0.25, 0.66), "replay": Doubt(0.08, 0.0), "synthetic": Doubt(0.08, 0.66)}
+#: By how much runs may correct what blocks say of messages.
 CORRECTION = (0.5, 2.0)
 #: A run that took so many times as long as predicted, or as short, ran on another machine than the engine describes.
 STRANGE = 2.0
 #: Bytes of messages whose times tell the bandwidth of a link.
 LONG = (2.0**20, 2.0**21)
 LABEL = "process"
+#: How much slower computation is made to see what waits for it.
+SLOWER = 1.0 + 2.0**-6
 #: Share of the time within which processes end together.
 TOGETHER = 0.001
 #: Share of the instructions from which a warning says that no point reaches a phase.
@@ -63,22 +90,37 @@ class PhaseTime:
 
 @dataclass(frozen=True)
 class Timed:
-    """The result of an engine: times (s) by phase; energy (J) and probability of completion if they are known."""
+    """The result of an engine.
+
+    Parameters
+    ----------
+    phases : the time of each.
+    messages : of each phase, what messages themselves take of one execution (s), without waits for the computation of
+        others; empty where an engine does not tell them from other time in calls.
+    energy, success : energy (J) and probability of completion, if they are known.
+    warnings : what a user should know, one clause each.
+    """
 
     phases: tuple[PhaseTime, ...]
+    messages: tuple[float, ...] = ()
     energy: float = math.nan
     success: float = math.nan
     warnings: tuple[str, ...] = ()
 
     @property
-    def computation(self) -> float:
-        """Time that the whole run spends computing (s)."""
-        return sum(each.weight * each.computation for each in self.phases)
+    def time(self) -> float:
+        """Time that the whole run takes (s)."""
+        return sum(each.weight * (each.computation + each.communication) for each in self.phases)
 
     @property
-    def communication(self) -> float:
-        """Time that the whole run spends in calls of MPI (s)."""
-        return sum(each.weight * each.communication for each in self.phases)
+    def carrying(self) -> float:
+        """Time that the whole run takes for messages themselves (s)."""
+        return sum(each.weight * taken for each, taken in self.of_messages)
+
+    @property
+    def of_messages(self) -> Iterator[tuple[PhaseTime, float]]:
+        """Each phase, with what messages take of one execution (s)."""
+        return zip(self.phases, self.messages or (each.communication for each in self.phases), strict=True)
 
 
 @dataclass(frozen=True)
@@ -136,7 +178,7 @@ def predictions(
     engine, name : what tells times, ``blocks``, ``replay`` or ``synthetic``.
     counts : what is asked for.
     measured : execution times of runs (s), by number of processes.
-    corrected : whether runs correct the engine's communication.
+    corrected : whether runs correct what the engine says of messages.
     """
     timed = {count: engine(count) for count in sorted({*measured, *counts})}
     learned = sorted(measured)
@@ -150,7 +192,7 @@ def predictions(
         before = _factor([timed[n] for n in some], [measured[n] for n in some]) if corrected and some else 1.0
         rehearsed = [(last, before), *((n, factor) for n in some)]
         misses = {n: _miss(timed[n], by, measured[n]) for n, by in rehearsed}
-        worse = max(1.0, *(misses[n] / _doubt(timed[n], by, doubt) for n, by in rehearsed))
+        worse = max(1.0, *(misses[n] / doubt.of(timed[n], by) for n, by in rehearsed))
         most, at = max((miss, n) for n, miss in misses.items())
         if most > math.log(STRANGE):
             ratio = measured[at] / _time(timed[at], dict(rehearsed)[at])
@@ -167,18 +209,17 @@ def predictions(
             PhaseTime(
                 each.phase,
                 each.weight,
-                each.computation + factor * each.communication,
+                each.computation + each.communication + (factor - 1.0) * taken,
                 each.computation,
-                factor * each.communication,
+                each.communication + (factor - 1.0) * taken,
             )
-            for each in of_count.phases
+            for each, taken in of_count.of_messages
         )
         time = sum(each.weight * each.time for each in phases)
-        # Every doubling beyond what was seen adds as much doubt again.
         beyond = max(math.log2(count / learned[-1]), 0.0) if learned else 0.0
         # Another machine is as much another one for more processes: its miss does not grow with them.
-        doubled = 1.0 + beyond
-        width = math.exp(min(worse * _doubt(of_count, factor, doubt) * doubled, most + math.log(STRANGE) * doubled))
+        strange = most + math.log(STRANGE) * (1.0 + beyond)
+        width = math.exp(min(worse * doubt.of(of_count, factor) * doubt.beyond(beyond), strange))
         found.append(
             Prediction(
                 count,
@@ -195,22 +236,17 @@ def predictions(
 
 
 def _time(timed: Timed, factor: float) -> float:
-    return max(timed.computation + factor * timed.communication, 1e-30)
+    return max(timed.time + (factor - 1.0) * timed.carrying, 1e-30)
 
 
 def _miss(timed: Timed, factor: float, measured: float) -> float:
     return abs(math.log(_time(timed, factor) / measured))
 
 
-def _doubt(timed: Timed, factor: float, doubt: tuple[float, float]) -> float:
-    """How far the logarithm of a time may be off: computation is known, communication by blocks less so."""
-    return math.hypot(doubt[0], doubt[1] * factor * timed.communication / _time(timed, factor))
-
-
 def _factor(timed: Sequence[Timed], measured: Sequence[float]) -> float:
-    """The factor of communication with the smallest relative errors; 1 if it takes no time."""
-    shares = np.array([each.communication / m for each, m in zip(timed, measured, strict=True)])
-    left = np.array([(m - each.computation) / m for each, m in zip(timed, measured, strict=True)])
+    """The factor of messages with the smallest relative errors; 1 if they take no time."""
+    shares = np.array([each.carrying / m for each, m in zip(timed, measured, strict=True)])
+    left = np.array([(m - each.time + each.carrying) / m for each, m in zip(timed, measured, strict=True)])
     # One more run, at 1, of an error of 0.5 %: what hardly communicates says nothing.
     doubt = 0.005**2
     factor = (float(shares @ left) + doubt) / (float(shares @ shares) + doubt)
@@ -284,7 +320,19 @@ def apart(application: Application, hardware: Hardware, count: int) -> Floats:
 
 def by_blocks(application: Application, hardware: Hardware) -> Engine:
     """An engine that runs the application's phases on blocks of hardware."""
-    return lambda count: _timed_on(application, count, (hardware,))[0]
+    slower = replace(hardware, computing=SLOWER * hardware.computing)
+
+    def timed(count: int) -> Timed:
+        once, slowed = _timed_on(application, count, (hardware, slower))
+        return replace(once, messages=tuple(_taken(*both) for both in zip(once.phases, slowed.phases, strict=True)))
+
+    return timed
+
+
+def _taken(once: PhaseTime, slowed: PhaseTime) -> float:
+    """What messages take of a phase (s): what does not grow with the time that computation takes."""
+    work = (slowed.time - once.time) / (SLOWER - 1.0)
+    return min(max(once.time - work, 0.0), once.communication)
 
 
 def _timed_on(application: Application, count: int, machines: Sequence[Hardware]) -> list[Timed]:
@@ -300,7 +348,7 @@ def _timed(whole: ClockedRun, placement: Placement) -> Timed:
     outcome = concluded(
         placement.system, placement, {LABEL: clocks.end}, {LABEL: np.asarray(clocks.computing.sum(axis=1))}
     )
-    return Timed(whole.phases, outcome.energy, outcome.success, whole.warnings)
+    return Timed(whole.phases, energy=outcome.energy, success=outcome.success, warnings=whole.warnings)
 
 
 def longest_of(application: Application, count: int) -> int:
