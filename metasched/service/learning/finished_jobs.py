@@ -146,7 +146,6 @@ class EndedJobs:
         record = concluded.record
         if confirmable:
             record = replace(record, learnable=False)
-        if confirmable:
             concluded = Concluded(record, None, None)
         if not self._stored(concluded):
             return {"stored": False, "why": "it has been reported before"}
