@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import tempfile
@@ -20,6 +21,9 @@ from matplotlib.figure import Figure
 from metered_runs import made as metered
 
 from metasched.cli.app import main
+from metasched.records import Run
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
 from metasched.store.files.runs import write_runs
 from tests.cli.models.test_scale import PROFILES
 from tests.cli.models.test_surface import APPLICATION
@@ -83,6 +87,10 @@ def prepare(folder: Path) -> None:
     (folder / "campaign").mkdir()
     judged = [replace(run, phase="train" if at < 30 else "predict") for at, run in enumerate(runs(45, noise=0.05))]
     write_runs(folder / "campaign" / "runs.csv", judged)
+    (folder / "energies").mkdir()
+    write_runs(folder / "energies" / "runs.csv", [*metered(30, seed=2), *metered(8, seed=3, phase="predict")])
+    write_runs(folder / "laid-out.csv", laid_out(runs(48, noise=0.05)))
+    store(folder / "runs.db", runs(9, noise=0.05))
     (folder / "clusters.toml").write_text(CLUSTERS, encoding="utf-8")
     jobs = ["submit_time,wait,run_time,processors,requested_time,user,name"]
     for at in range(200):
@@ -107,6 +115,30 @@ def prepare(folder: Path) -> None:
     classes = [{"name": "batch", "population": 6, "think_time": 0}, {"name": "web", "population": 9, "think_time": 5}]
     network = {"name": "machine", "stations": stations, "classes": classes}
     (folder / "network.json").write_text(json.dumps(network), encoding="utf-8")
+    fewer = network | {"name": "few", "classes": [each | {"population": 2} for each in classes]}
+    (folder / "networks.json").write_text(json.dumps([network, fewer]), encoding="utf-8")
+
+
+def laid_out(found: list[Run]) -> list[Run]:
+    """Runs of which two of three say how their processes lay on nodes, which changes their times."""
+    layouts = ({}, {"processes_per_node": "2"}, {"threads": "2", "parameter:steps": "10"})
+    return [
+        replace(run, extra=layouts[at % 3], execution_time=run.execution_time * (1.0, 1.2, 0.7)[at % 3])
+        for at, run in enumerate(found)
+    ]
+
+
+def store(path: Path, found: list[Run]) -> None:
+    """A database of runs of two applications and users, of which some failed, or lack a load, or have an energy."""
+    records = []
+    for at, run in enumerate(found):
+        application, user = ("made", "other")[at % 4 == 3], ("ada", "bob")[at % 2]
+        cpu = math.nan if at == 4 else run.min_avg_avail_cpu
+        extra = {"user": user} | ({"energy": "1250.5"} if at in (2, 6) else {})
+        stored = replace(run, application=application, min_avg_avail_cpu=cpu, extra=extra, nodes=("n1", f"n{at}"))
+        records.append(RecordedRun(stored, exit_status=int(at == 5), learnable=at != 5, uid=f"{at:032x}"))
+    with Store.open(str(path)) as opened:
+        opened.runs.add_all(records)
 
 
 def outputs() -> dict[str, Any]:

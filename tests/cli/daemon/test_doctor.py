@@ -46,7 +46,7 @@ CHECKS = ("daemon.check_database", "daemon.check_daemon", "daemon.check_socket",
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, list[Any]]]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Any]]]:
     """The checks that are made, in order, with the names, numbers and paths that each is given; all find it well."""
     made: list[tuple[str, list[Any]]] = []
 
@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, list[Any]
         monkeypatch.setattr(f"metasched.doctor.{name}", checking(name.rpartition(".")[2]))
     nodes = [{"nodes": [{"node": "n2"}, {"node": "n1"}]}, {"nodes": [{"node": "n2"}]}]
     monkeypatch.setattr("metasched.cli.daemon.doctor.ask_configured", lambda listen, method, path: nodes)
-    yield made
+    return made
 
 
 def test_each_scheduler_of_the_configuration_is_checked_with_its_own_settings(
@@ -88,7 +88,10 @@ def test_each_scheduler_of_the_configuration_is_checked_with_its_own_settings(
 
 
 def test_a_daemon_that_does_not_answer_leaves_no_nodes_to_look_for(
-    asked: list[tuple[str, list[Any]]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    asked: list[tuple[str, list[Any]]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     def silent(*_: object) -> None:
         raise RuntimeError("silent")
