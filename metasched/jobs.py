@@ -229,7 +229,7 @@ def understood_mark(comment: str) -> Mark | None:
         size = float(words.get("n", "").replace("_", "x"))  # Python would read 1_000
     except ValueError:
         size = math.nan
-    if not (math.isfinite(size) and size > 0):
+    if not 0.0 < size < math.inf:
         said = f"n={words['n'][:80]}" if "n" in words else f"app={application} and no problem size"
         raise InputError(f"the comment says {said}, expected a problem size above 0, such as n=1400")
     count = words.get("p", "")
@@ -290,7 +290,7 @@ def check_times(job: EndedJob) -> None:
     InputError
         When it never started, or does not end after it started.
     """
-    if not (math.isfinite(job.start) and math.isfinite(job.end) and job.end > job.start > 0):
+    if not 0.0 < job.start < job.end < math.inf:
         raise InputError(
             f"job {job.job} starts at {job.start} and ends at {job.end}, expected it to start after 0 and to end later"
         )

@@ -37,7 +37,7 @@ IDLE_CPU, IDLE_BANDWIDTH = 1.0, 1000.0
 
 
 def _finite_above(name: str, value: float) -> None:
-    if not math.isfinite(value) or value <= 0.0:
+    if not 0.0 < value < math.inf:
         raise InputError(f"{name} is {value}, expected a finite number above 0")
 
 
@@ -407,7 +407,7 @@ class Load:
             raise InputError("node is empty, expected a name")
         if not 0.0 <= self.available_cpu <= 1.0:
             raise InputError(f"available_cpu is {self.available_cpu}, expected a fraction in [0, 1]")
-        if not math.isfinite(self.available_bandwidth) or self.available_bandwidth < 0:
+        if not 0.0 <= self.available_bandwidth < math.inf:
             raise InputError(
                 f"available_bandwidth is {self.available_bandwidth}, expected a number of Mbit/s of at least 0"
             )

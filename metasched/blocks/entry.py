@@ -137,7 +137,7 @@ class Entry:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.log_base) and self.log_base > 1):
+        if not 1 < self.log_base < math.inf:
             raise InputError(f"log_base is {self.log_base}, expected a number above 1")
         for name, quantity in self.values.items():
             if name not in MEASURES:

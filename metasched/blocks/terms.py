@@ -46,7 +46,7 @@ class Term:
     below: float = math.inf
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.coefficient) and self.coefficient >= 0):
+        if not 0 <= self.coefficient < math.inf:
             raise InputError(f"coefficient is {self.coefficient}, expected a finite number of at least 0")
         if self.growth not in GROWTHS:
             raise InputError(f"growth is {self.growth!r}, expected one of {', '.join(GROWTHS)}")

@@ -82,7 +82,7 @@ class Columns:
         processors : likewise.
         labels : its names.
         """
-        if not (math.isfinite(submit) and abs(submit) <= LATEST) or run > LONGEST or processors > MOST_PROCESSORS:
+        if not abs(submit) <= LATEST or run > LONGEST or processors > MOST_PROCESSORS:
             self.wrong[TORN] += 1
         elif not run >= 0:
             self.wrong[NOT_RUN] += 1

@@ -19,4 +19,4 @@ def seconds(text: str) -> float | None:
             total = 60.0 * total + float(part or 0)
     except ValueError:
         return None
-    return total if math.isfinite(total) and total > 0 else None
+    return total if 0 < total < math.inf else None

@@ -19,6 +19,8 @@ from metasched.sites.choice import SitePlacement
 from metasched.sites.sent_jobs import SentJob
 from metasched.sites.trust import Trust
 
+#: Longest wait that is believed (s); a century is three thousand million seconds.
+LONGEST = 1e12
 #: How often a job is sent elsewhere at most.
 MOST_RESENT = 3
 
@@ -87,9 +89,10 @@ def verdict(
         why = f"{best.offer.site} would save {span(gain)}, and is worth it from {span(least)} on"
     else:
         why = f"{best.offer.site} saves {span(gain)}, more than its uncertainty of {span(doubt)}"
-    return Verdict(doubt < gain and gain > 0.0 and gain >= least, why, stay, leave, doubt)
+    return Verdict(gain > doubt and gain >= least, why, stay, leave, doubt)
 
 
 def _seconds(value: Any) -> float | None:
-    known = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    """A time that a site tells (s); None where it tells none, or one that is none: whole numbers have no end."""
+    known = type(value) in (int, float) and 0 <= value <= LONGEST
     return float(value) if known else None

@@ -87,6 +87,6 @@ def solve_horizon(
 
 
 def _checked(seconds: float) -> float:
-    if not (math.isfinite(seconds) and seconds > 0):
+    if not 0 < seconds < math.inf:
         raise ValueError(f"predicted time is {seconds}, expected a finite number of seconds above 0")
     return seconds

@@ -280,34 +280,6 @@ def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> Non
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "has no label"),
-        ("def a(:\n", "line 1: "),
-        ("import os\n", "line 1: import stands outside"),
-        ("def a():\n    x = 1\0\n", r"^x\.app: .*null byte"),
-        ("x = 9 ** 9 ** 9 ** 9\ndef a():\n    pass\n", "x.app: a number is too large$"),
-        ("def a():\n    __import__('os')\n", "line 2: __import__ is no block"),
-        ("def a():\n    x = [1]\n", "line 2: .* is not of the language"),
-        ("def a():\n    x = (1).real\n", "line 2: .* is not of the language"),
-        ("def a():\n    x = min(1)\n", "line 2: .* is not of the language"),
-        ("def a():\n    rank = 1\n", "line 2: rank cannot be set"),
-        ("def a():\n    for i in a:\n        pass\n", r"line 2: for goes over something else, expected range"),
-        ("def a():\n    send(c, 1)\n", "line 2: c is no process"),
-        ("def a():\n    compute()\n", "line 2: compute takes data, operations, factor"),
-        ("def a(n):\n    pass\n", "line 1: label a takes arguments"),
-        ("def a():\n    break\n", "line 2: break stands outside a loop"),
-        ("def a():\n    x = " + "(" * 90 + "1" + ")" * 90 + " + 1" * 90 + "\n", "nested too deeply|too many"),
-        ("def a():\n    x = lambda: 1\n", "line 2: .* is not of the language"),
-        ("def a():\n    barrier(b)\n\ndef b():\n    pass\n", "line 2: barrier is called by a"),
-    ],
-)
-def test_what_is_not_of_the_language_is_refused_with_its_line(text: str, expected: str) -> None:
-    with pytest.raises(InputError, match=expected):
-        parse(text, "x.app")
-
-
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 9), st.integers(1, 4))
 def test_progressions_are_the_chosen_ranks(chosen: list[bool], start: int, step: int) -> None:
     ranks = range(start, start + step * len(chosen), step)

@@ -58,6 +58,9 @@ def test_a_job_leaves_where_another_site_saves_more_than_its_doubt() -> None:
         (sent(), {"state": "not ready", "wait": None}, place("west"), "in no queue"),
         (sent(), {"state": "waiting", "wait": None, "low": None}, place("west"), "does not say"),
         (sent(), waits(float("nan")), place("west"), "does not say"),
+        (sent(), waits(10**400), place("west"), "does not say"),
+        (sent(), waits(60.0, low=-1.0), place("west"), "does not say"),
+        (sent(), waits(60.0, low=True), place("west"), "does not say"),
         (sent(), "soon", place("west"), "in no queue"),
     ],
 )  # fmt: skip

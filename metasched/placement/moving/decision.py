@@ -50,7 +50,7 @@ class Costs:
     def __post_init__(self) -> None:
         for name in ("checkpoint", "transfer", "restart"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
+            if not 0 <= value < math.inf:
                 raise InputError(f"{name} is {value:g}, expected a finite number of seconds of at least 0")
 
     @property

@@ -100,7 +100,7 @@ class Objective:
     def __post_init__(self) -> None:
         weights = {name: getattr(self, name) for name in TERMS}
         for name, weight in weights.items():
-            if not (math.isfinite(weight) and weight >= 0):
+            if not 0 <= weight < math.inf:
                 raise InputError(f"weight of {name} is {weight}, expected a finite number of at least 0")
             if weight and not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
                 expected = f"expected 0 or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"

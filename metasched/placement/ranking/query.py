@@ -79,9 +79,9 @@ class Question:
     def __post_init__(self) -> None:
         if self.max_slowdown is not None and not 0 <= self.max_slowdown <= 1000:
             raise InputError(f"max_slowdown is {self.max_slowdown:g}, expected a number from 0 to 1000")
-        if self.power_cap is not None and not (math.isfinite(self.power_cap) and self.power_cap > 0):
+        if self.power_cap is not None and not 0 < self.power_cap < math.inf:
             raise InputError(f"power_cap is {self.power_cap:g}, expected a finite number of watts above 0")
-        if not (math.isfinite(self.problem_size) and self.problem_size > 0):
+        if not 0 < self.problem_size < math.inf:
             raise InputError(f"problem_size is {self.problem_size:g}, expected a finite number above 0")
         if self.top < 1:
             raise InputError(f"top is {self.top}, expected a whole number of at least 1")

@@ -33,7 +33,7 @@ class Server:
 
     def __post_init__(self) -> None:
         check_count(f"cores of server {self.name}", self.cores)
-        if not math.isfinite(self.speed) or self.speed <= 0:
+        if not 0 < self.speed < math.inf:
             raise InputError(f"speed of server {self.name} is {self.speed}, expected a finite number above 0")
 
 
@@ -65,7 +65,7 @@ class Hardware:
             raise InputError("no servers, expected at least one")
         for name in ("word_time", "startup_time", "shared_word_time"):
             value = getattr(self, name)
-            if value is not None and (not math.isfinite(value) or value < 0):
+            if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} is {value}, expected a finite number of seconds of at least 0")
 
     @property

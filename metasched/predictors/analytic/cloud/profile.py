@@ -51,7 +51,7 @@ class Profile:
         check_count("processes", self.processes, 2)
         for name in ("sends", "message_size", "execution_time", "exchanges"):
             value = getattr(self, name)
-            if value is not None and (not math.isfinite(value) or value <= 0):
+            if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} is {value}, expected a finite number above 0")
         if not 0 <= self.waiting_time < self.execution_time:
             raise InputError(

@@ -80,7 +80,7 @@ class Phase:
     def __post_init__(self) -> None:
         for name in _TIMES:
             value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
+            if not 0 <= value < math.inf:
                 raise InputError(f"{name} is {value}, expected a finite number of seconds of at least 0")
         if self.parallel_computation + self.serial_computation == 0:
             raise InputError("parallel_computation and serial_computation are both 0, expected some computation")
@@ -88,9 +88,9 @@ class Phase:
             raise InputError(f"contention is {self.contention}, expected a number from 0 to 1")
         if self.synchronization is not None:
             check_count("synchronization", self.synchronization)
-        if not math.isfinite(self.computation_bursts) or self.computation_bursts < 1:
+        if not 1 <= self.computation_bursts < math.inf:
             raise InputError(f"computation_bursts is {self.computation_bursts}, expected a number of at least 1")
-        if not math.isfinite(self.cycles) or self.cycles <= 0:
+        if not 0 < self.cycles < math.inf:
             raise InputError(f"cycles is {self.cycles}, expected a number above 0")
         if math.isnan(self.dimensions) or self.dimensions < 1:
             raise InputError(f"dimensions is {self.dimensions}, expected a number of at least 1")
