@@ -82,7 +82,7 @@ def verdict(
     doubt = math.hypot(max(stay - trust.low * (min(low, wait) + run), 0.0), max(best.interval[1] - leave, 0.0))
     least = WORTH * trust.multiplier * wait
     if gain <= 0.0:
-        why = f"{best.offer.site} would take {span(-gain)} longer"
+        why = f"{best.offer.site} would take {span(leave - stay)} longer"
     elif gain <= doubt:
         why = f"{best.offer.site} would save {span(gain)}, less than its uncertainty of {span(doubt)}"
     elif gain < least:

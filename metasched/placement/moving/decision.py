@@ -156,7 +156,7 @@ def decide(
     doubt = shared if same_model else math.hypot(shared, left * there.execution_time * (there.model[1] - 1.0))
     rest = REST * costs.total
     if gain <= 0:
-        move, why = False, f"the move would cost {span(-gain)} more than it saves"
+        move, why = False, f"the move would cost {span(leave - stay)} more than it saves"
     elif moved_ago is not None and moved_ago < rest:
         move, why = (
             False,

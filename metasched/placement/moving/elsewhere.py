@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -59,7 +60,7 @@ class Mover:
     def __post_init__(self) -> None:
         if not self.nodes or len(set(self.nodes)) < len(self.nodes) or len(self.nodes) != len(self.processors):
             raise InputError("nodes and processors of the job do not fit, expected one number for each of its nodes")
-        if not (np.isfinite(self.elapsed) and self.elapsed >= 0):
+        if not 0 <= self.elapsed < math.inf:
             raise InputError(f"elapsed is {self.elapsed:g}, expected a number of seconds of at least 0")
         if not 0 <= self.done < 1:
             raise InputError(f"done is {self.done:g}, expected a fraction in [0, 1)")
@@ -137,7 +138,7 @@ def advise_running(
 
     def time(cpu: float, bandwidth: float) -> float:
         found = float(np.ravel(predictor.expect_many(job.problem_size, processors, cpu, bandwidth))[0])
-        if not (np.isfinite(found) and found > 0):
+        if not 0 < found < math.inf:
             raise InputError(f"the model is not defined for {processors} processors on {job.cluster}")
         return found
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +16,8 @@ from known_model import Known
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.moving.decision import Costs, Outlook, decide, done_until
-from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
+from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
+from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running, vacated
 from metasched.records import InputError
 
 MODEL = Known(work=1.0, traffic=10.0)
@@ -151,3 +154,119 @@ def test_constraints_on_nodes_hold_and_counts_of_processors_do_not() -> None:
     assert found.placement is not None
     assert sorted(found.placement.resource_set.nodes) == ["n1", "n2"]
     assert np.isfinite(found.decision.stay)
+
+
+SURE = (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("done", "here", "there", "costs", "moved_ago", "same", "found"),
+    [
+        # What is left here and there, what is saved and what that may be wrong by.
+        (0.0, Outlook(100.0), Outlook(100.0), Costs(), None, True,
+         (False, 100.0, 100.0, 0.0, 0.0, "the move would cost 0 s more than it saves")),
+        (0.5, Outlook(100.0), Outlook(40.0, SURE, 20.0), Costs(1.0, 2.0, 3.0), None, True,
+         (False, 50.0, 46.0, 4.0, 0.0, "the move would save 8% of the remaining time, and is worthwhile from 50% on")),
+        (0.5, Outlook(100.0), Outlook(400.0), Costs(), None, True,
+         (False, 50.0, 200.0, -150.0, 0.0, "the move would cost 150 s more than it saves")),
+        # Exactly half of what is left is worth it; a second less is not.
+        (0.0, Outlook(1000.0), Outlook(500.0), Costs(), None, True,
+         (True, 1000.0, 500.0, 500.0, 0.0, "the move saves 500 s, more than its uncertainty of 0 s")),
+        (0.0, Outlook(1000.0), Outlook(501.0), Costs(), None, True,
+         (False, 1000.0, 501.0, 499.0, 0.0,
+          "the move would save 50% of the remaining time, and is worthwhile from 50% on")),
+        # A gain that is as large as its doubt is too small.
+        (0.0, Outlook(1000.0, (0.5, 2.0)), Outlook(200.0), Costs(400.0), None, True,
+         (False, 1000.0, 600.0, 400.0, 400.0, "the move would save 400 s, less than its uncertainty of 400 s")),
+        (0.75, Outlook(1000.0, (0.25, 2.0)), Outlook(200.0), Costs(), None, True,
+         (False, 250.0, 50.0, 200.0, 200.0, "the move would save 200 s, less than its uncertainty of 200 s")),
+        (0.25, Outlook(1000.0, (0.75, 2.0)), Outlook(200.0), Costs(), None, True,
+         (True, 750.0, 150.0, 600.0, 200.0, "the move saves 10.0 min, more than its uncertainty of 200 s")),
+        # Another model may be wrong by its own upper end as well.
+        (0.5, Outlook(1000.0, (0.75, 2.0)), Outlook(160.0, (0.5, 3.0)), Costs(), None, False,
+         (True, 500.0, 80.0, 420.0, np.hypot(210.0, 160.0),
+          "the move saves 420 s, more than its uncertainty of 264 s")),
+        # It rests for ten times what the move costs, and no longer.
+        (0.0, Outlook(1000.0), Outlook(300.0), Costs(10.0, 10.0, 10.0), 299.0, True,
+         (False, 1000.0, 330.0, 670.0, 0.0,
+          "it moved 299 s ago, and stays for at least 300 s, ten times the cost of a move")),
+        (0.0, Outlook(1000.0), Outlook(300.0), Costs(10.0, 10.0, 10.0), 300.0, True,
+         (True, 1000.0, 330.0, 670.0, 0.0, "the move saves 11.2 min, more than its uncertainty of 0 s")),
+        (0.25, Outlook(400.0), None, Costs(1.0), None, True,
+         (False, 300.0, None, None, None, "there is nowhere else to go")),
+    ],
+)  # fmt: skip
+def test_decisions_by_hand(
+    done: float, here: Outlook, there: Outlook | None, costs: Costs, moved_ago: float | None, same: bool,
+    found: tuple[bool, float, float | None, float | None, float | None, str],
+) -> None:  # fmt: skip
+    move, stay, leave, gain, doubt, why = found
+    expected = Decision(move, done, stay, leave, gain, doubt and pytest.approx(doubt), costs, why)
+    assert decide(done, here, there, costs, moved_ago=moved_ago, same_model=same) == expected
+
+
+SIX: dict[str, Any] = {
+    "problem_size": 9.0, "cluster": "c", "nodes": ("n0", "n1"), "processors": (1, 2), "elapsed": 60.0,
+}  # fmt: skip
+UNFIT = "nodes and processors of the job do not fit, expected one number for each of its nodes"
+
+
+@pytest.mark.parametrize(
+    ("changed", "refused"),
+    [
+        ({"nodes": (), "processors": ()}, UNFIT),
+        ({"nodes": ("n0", "n0")}, UNFIT),
+        ({"processors": (1,)}, UNFIT),
+        ({"elapsed": -1.0}, "elapsed is -1, expected a number of seconds of at least 0"),
+        ({"elapsed": float("inf")}, "elapsed is inf, expected a number of seconds of at least 0"),
+        ({"elapsed": float("nan")}, "elapsed is nan, expected a number of seconds of at least 0"),
+        ({"elapsed": 0.0}, ""),
+        ({"done": -0.1}, "done is -0.1, expected a fraction in [0, 1)"),
+        ({"done": 1.0}, "done is 1, expected a fraction in [0, 1)"),
+        ({"done": 0.0}, ""),
+    ],
+)
+def test_a_job_that_cannot_run_so_is_refused(changed: dict[str, Any], refused: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(refused)}$") if refused else contextlib.nullcontext():
+        assert Mover(**SIX | changed).cluster == "c"
+
+
+@pytest.mark.parametrize(
+    ("dedicated", "free", "cpu", "age", "jobs", "found"),
+    [
+        (True, 0, 0.25, 570.0, 1, (3, 0.3333333, 0)),  # 3 of the 4 that compete are other processes: 3 / 3 of its own
+        (True, 0, 0.25, 570.1, 1, (3, 0.25, 0)),  # it ran for less than 30 s when the node was measured
+        (True, 1, 0.25, 0.0, 2, (4, 0.25, 1)),  # a processor was free: it kept nobody from working
+        (True, 0, 1.0, 0.0, 0, (3, 1.0, 0)),
+        (False, 4, 0.25, 0.0, 3, (4, 0.3076923, 2)),  # 3 processes on 4 processors: 4 - 3/4 compete
+        (False, 0, 0.25, 0.0, 3, (0, 1.0, 2)),
+    ],
+)
+def test_a_node_without_a_job_of_three_processes(
+    dedicated: bool, free: int, cpu: float, age: float, jobs: int, found: tuple[int, float, int]
+) -> None:
+    state = ClusterState.make("c", ["n0", "n1"], processors=[free, 2], available_cpu=[cpu, 0.5], jobs=jobs, age=age)
+    job = Mover(9.0, "c", ("n0", "elsewhere"), (3, 3), elapsed=600.0, dedicated=dedicated)
+    without = vacated(state, job)
+    processors, expected, left = found
+    assert without.processors.tolist() == [processors, 2]
+    assert without.available_cpu.tolist() == pytest.approx([expected, 0.5], rel=1e-6)
+    assert without.jobs.tolist() == [left, jobs]
+
+
+def test_where_nothing_else_fits_the_job_stays_and_is_told_why() -> None:
+    found = advised(ClusterState.make("c", NODES[:2], processors=0, available_cpu=0.2))
+    assert found.decision.why == "it is already at the best place"
+    alone = Mover(1000.0, "c", ("n0",), (1,), 100.0)
+    state = ClusterState.make("c", ["n0"], processors=0, available_cpu=0.5)
+    asked = Constraints(exclude="n0")
+    found = advise_running(alone, [state], {"c": MODEL}, lambda name: Costs(), constraints=asked)
+    assert (found.decision.why, found.placement, found.decision.gain) == ("there is nowhere else to go", None, None)
+    assert (found.available_cpu, found.warnings[-1:]) != (0.0, ())
+
+
+@pytest.mark.parametrize("work", [0.0, float("inf"), float("nan")])
+def test_a_model_that_tells_no_time_is_refused(work: float) -> None:
+    mover = Mover(1000.0, "c", ("n0", "n1"), (1, 1), 100.0)
+    with pytest.raises(InputError, match=r"^the model is not defined for 2 processors on c$"):
+        advise_running(mover, [busy(0.5)], {"c": Known(work=work, traffic=0.0)}, lambda name: Costs())
