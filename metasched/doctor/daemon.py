@@ -20,6 +20,7 @@ from metasched.store.database.engine import connect, default_location, reading
 from metasched.store.database.schema import HEAD, revision_of
 from metasched.store.database.tables import LoadRow, TokenRow
 from metasched.store.errors import StoreError
+from metasched.store.files.whole_files import refusal
 
 #: From what age on a node's newest sample is late, and how far its clock may be ahead (s).
 LATE, LEAD = 120.0, 2.0
@@ -124,7 +125,7 @@ def check_socket(settings: Configuration) -> Iterator[Finding]:
         try:
             found = os.stat(listen.socket)
         except OSError as error:
-            yield Finding("socket", "wrong", f"{listen.socket}: {(error.strerror or '').lower()}", "start the daemon")
+            yield Finding("socket", "wrong", f"{listen.socket}: {refusal(error)}", "start the daemon")
         else:
             if not stat.S_ISSOCK(found.st_mode):
                 yield Finding("socket", "wrong", f"{listen.socket} is not a socket", "remove it and restart the daemon")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from metasched.store.files.whole_files import refusal
+
 #: well: as it should be; watch: works, but somebody should look; wrong: does not work.
 State = Literal["well", "watch", "wrong"]
 
@@ -64,7 +66,7 @@ class User:
             try:
                 found = os.stat(place)
             except OSError as error:
-                return f"{place}: {(error.strerror or str(error)).lower()}"
+                return f"{place}: {refusal(error)}"
             if not all(self._has(found, right) for right in wanted):
                 return f"{place} does not allow {self.name} to {_SAID.get(wanted, 'use it')}"
         return ""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from metasched.doctor.findings import User
+from metasched.store.files.whole_files import refusal
 
 #: Names of Lua's library, in the order in which Slurm looks for it.
 LIBRARIES = (
@@ -80,7 +81,7 @@ def fails(words: Sequence[str], user: User, environment: Mapping[str, str] | Non
             timeout=TIMEOUT, check=False, text=True, errors="replace", **other,
         )  # type: ignore[call-overload]  # fmt: skip
     except OSError as error:
-        return f"{words[0]} cannot be run: {(error.strerror or str(error)).lower()}"
+        return f"{words[0]} cannot be run: {refusal(error)}"
     except subprocess.TimeoutExpired:
         return f"{words[0]} takes longer than {TIMEOUT:g} s"
     if done.returncode == 0:

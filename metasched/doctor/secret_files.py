@@ -8,6 +8,7 @@ from pathlib import Path
 
 from metasched.doctor.findings import Finding
 from metasched.service.configuration import Configuration
+from metasched.store.files.whole_files import refusal
 
 
 def check_secret_files(settings: Configuration) -> Iterator[Finding]:
@@ -24,7 +25,7 @@ def check_secret_files(settings: Configuration) -> Iterator[Finding]:
         try:
             mode = stat.S_IMODE(path.stat().st_mode)
         except OSError as error:
-            yield Finding("secrets", "wrong", f"{path}: {(error.strerror or '').lower()}", "correct its name or place")
+            yield Finding("secrets", "wrong", f"{path}: {refusal(error)}", "correct its name or place")
             continue
         if mode & 0o007:
             line = f"{path} has mode {mode:04o}: everybody on this host may use it"

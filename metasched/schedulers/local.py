@@ -24,6 +24,7 @@ import psutil
 from metasched.energy_share import Occupant, share_of_run
 from metasched.records import DEFAULT_SETTINGS, FASTEST, SLOWEST, InputError, Run, Settings
 from metasched.store.database.run_records import RecordedRun
+from metasched.store.files.whole_files import refusal
 from monitors.sampling import Average, Sampler, Sensor
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
@@ -202,8 +203,7 @@ def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.P
     except FileNotFoundError:
         raise CommandError(f"{command[0]}: command not found", 127) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CommandError(f"{command[0]}: cannot be run: {reason.lower()}", 126) from None
+        raise CommandError(f"{command[0]}: cannot be run: {refusal(error)}", 126) from None
 
 
 def _made(make: Callable[[], AnySensor], name: str, warnings: list[str]) -> AnySensor | None:

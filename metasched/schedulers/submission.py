@@ -11,6 +11,7 @@ from pathlib import Path
 
 from metasched.jobs import Mark, read_mark, understood_mark
 from metasched.records import InputError
+from metasched.store.files.whole_files import refusal
 
 #: Script text beyond this is not read (bytes).
 MOST_SCRIPT = 65_536
@@ -111,6 +112,5 @@ def hand_over(submission: Submission, *, capture: bool) -> tuple[int, str]:
             errors="replace",
         )
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RuntimeError(f"{submission.words[0]} cannot be run: {reason}") from None
+        raise RuntimeError(f"{submission.words[0]} cannot be run: {refusal(error)}") from None
     return done.returncode, (done.stdout or "").strip()

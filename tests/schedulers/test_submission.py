@@ -95,7 +95,7 @@ def test_words_are_handed_over_as_they_are_and_a_command_that_is_not_there_is_na
     assert hand_over(Submission(words), capture=True) == (0, "$(touch x)|a b|';'|*|")
     assert hand_over(Submission(("printenv", "CELL"), {"CELL": "c"}), capture=True) == (0, "c")
     assert hand_over(Submission(("false",)), capture=True) == (1, "")
-    with pytest.raises(RuntimeError, match="no-such-command cannot be run: No such file"):
+    with pytest.raises(RuntimeError, match="no-such-command cannot be run: no such file"):
         hand_over(Submission(("no-such-command",)), capture=True)
 
 

@@ -24,6 +24,7 @@ from metasched.installation import steps as installing
 from metasched.installation.plan import Plan
 from metasched.records import InputError
 from metasched.service.configuration import read_configuration
+from metasched.store.files.whole_files import refusal
 
 #: The daemon's socket where nothing names another, and what is left to do once hooks are removed.
 SOCKET, RESTART = "/run/metasched/metasched.sock", ("systemctl restart metasched",)
@@ -112,7 +113,7 @@ class Call:
             else:
                 installing.install(plan.steps, plan.journal)
         except (OSError, RuntimeError) as error:
-            why = f"{error.filename}: {str(error.strerror or error).lower()}" if isinstance(error, OSError) else error
+            why = f"{error.filename}: {refusal(error)}" if isinstance(error, OSError) else error
             output.to_stderr(f"{why}; --undo reverts the steps done so far")
             raise typer.Exit(1) from None
         if not self.as_json:

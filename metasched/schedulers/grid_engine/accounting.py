@@ -12,6 +12,7 @@ from pathlib import Path
 
 from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.durations import seconds
+from metasched.store.files.whole_files import refusal
 
 #: Bytes at the end of the file that are read.
 MOST_READ = 32 * 1024 * 1024
@@ -65,7 +66,7 @@ def read_accounting(path: Path) -> Iterator[AccountedJob]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise RuntimeError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise RuntimeError(f"{path} cannot be read: {refusal(error)}") from None
     lines = text.split("\n")[:-1]
     for line in lines[1:] if size > MOST_READ else lines:
         if (job := read_line(line)) is not None:

@@ -22,6 +22,7 @@ from metasched.records import InputError
 from metasched.store.database.engine import name_of, reading, writing
 from metasched.store.database.tables import LeaderRow
 from metasched.store.errors import StoreError
+from metasched.store.files.whole_files import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +136,7 @@ class Leadership:
         except PermissionError:  # root made it
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise StoreError(f"cannot be locked: {(error.strerror or str(error)).lower()}", where=path) from None
+            raise StoreError(f"cannot be locked: {refusal(error)}", where=path) from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
