@@ -160,7 +160,7 @@ def test_columns_that_determine_no_line_give_none(columns: list[list[float]], kn
 
 def test_terms_of_one_point_are_refused_but_for_computation_and_power() -> None:
     point = rows([(2.0, 8.0, 4, 1)] * 3)
-    with pytest.raises(InputError, match="^the measurements of p2p determine no form, expected more of them$"):
+    with pytest.raises(InputError, match=r"^the measurements of p2p determine no form, expected more of them$"):
         robust._terms(Block.p2p, point, (("1",), ()))
     threads = rows([(2.0, 0.0, 1, 4)] * 3)
     assert robust._terms(Block.power, threads, (("1",), ())) == (Term(2.0, 0.0, "1", None, np.inf),)

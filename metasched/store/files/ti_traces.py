@@ -135,16 +135,11 @@ class _Reader:
 
 
 def _number(word: str, where: str) -> float:
-    try:
-        number: float = int(word) if len(word) < 20 else float(word)
-    except ValueError:
-        try:
-            number = float(word)
-        except ValueError:
-            number = float("nan")
-    if not abs(number) <= LARGEST:
-        raise InputError(f"{word[:40]!r} is no number of at most {LARGEST:g}", where=where)
-    return number
+    for kind in (int, float):
+        with suppress(ValueError):
+            if abs(number := kind(word)) <= LARGEST:
+                return number
+    raise InputError(f"{word[:40]!r} is no number of at most {LARGEST:g}", where=where)
 
 
 def write_ti_trace(path: str | os.PathLike[str], processes: Iterable[Iterable[str]]) -> None:
