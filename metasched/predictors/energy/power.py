@@ -58,8 +58,7 @@ class Power:
         points: Floats,
         work: Floats,
         watts: Floats,
-        scales: Scales | None = None,
-        numbers: Sequence[float] | None = None,
+        known: tuple[Scales, Sequence[float]] | None = None,
     ) -> Power:
         """Fit to runs, oldest first.
 
@@ -68,8 +67,7 @@ class Power:
         points : array of shape (n, 5), logarithms of N, P, f (MHz), CPU and bandwidth.
         work : array of shape (n, 2), the share of the time that is computation, and the pace.
         watts : array of shape (n,), measured.
-        scales : of the process, the most probable ones where None.
-        numbers : of the form where they are known.
+        known : scales of the process and numbers of the form; None for the most probable ones.
 
         Examples
         --------
@@ -83,10 +81,8 @@ class Power:
         points, work, watts = points[-MOST:], work[-MOST:], watts[-MOST:]
         unit, middle = float(np.exp(np.log(watts).mean())), (float(points[:, 1].mean()), float(points[:, 2].mean()))
         log_watts = np.log(watts / unit)
-        known = scales is not None and numbers is not None
-        scales = PRIOR.medians if scales is None else scales
-        best = MEANS if numbers is None else np.asarray(numbers, dtype=np.float64)
-        for _ in range(0 if known else ROUNDS):
+        scales, best = (PRIOR.medians, MEANS) if known is None else (known[0], np.asarray(known[1], dtype=np.float64))
+        for _ in range(ROUNDS if known is None else 0):
             # The process explains what the form cannot; only the other contrasts determine the parameters.
             covariance = form_covariance(scales, points, points)
             covariance[np.diag_indices(len(points))] += scales.noise**2

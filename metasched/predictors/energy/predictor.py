@@ -132,8 +132,8 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
             self._refit(calibration, state.times.state.calibration)
             return
         since = (state.since + 1) % REVISIT
-        known = (state.power.process.scales, state.power.numbers) if state.power is not None and since else ()
-        power = self.power_of(state.times, state.clock, *known)
+        known = (state.power.process.scales, state.power.numbers) if state.power is not None and since else None
+        power = self.power_of(state.times, state.clock, known)
         self._state = replace(state, power=power, calibration=calibration, since=since)
 
     def settle(self) -> None:
@@ -188,17 +188,16 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         self,
         times: RobustPredictor,
         clock: Clock | None,
-        scales: Scales | None = None,
-        numbers: Sequence[float] | None = None,
+        known: tuple[Scales, Sequence[float]] | None = None,
     ) -> Power | None:
-        """Power from the runs with a recorded energy, with the numbers and scales that are known already.
+        """Power from the runs with a recorded energy.
 
         Parameters
         ----------
         times : what predicts times at the reference clock.
         clock : how times follow the clock; None where it is not known.
-        scales : of the process of log power; looked for where None.
-        numbers : of the formula of power, in its order (logarithms of W); fitted where None.
+        known : scales of the process of log power, and numbers of the formula of power, in its order (logarithms of W);
+            looked for where None.
         """
         runs = self._metered(times)
         if not runs:
@@ -212,7 +211,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         for settings, own in places.items():
             share[own] = times.under(settings).computing_share(*np.exp(points[own]).T)
         inputs, work = _inputs(clock, points, frequency, share)
-        return Power.fit(inputs, work, watts, scales, numbers)
+        return Power.fit(inputs, work, watts, known)
 
     def _together(self, times: RobustPredictor, power: Power | None) -> float:
         """Correlation of the errors of time and power, each run predicted from the others."""

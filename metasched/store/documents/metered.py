@@ -104,7 +104,8 @@ class MeteredDocument(LearnedPart):
         power = None
         if self.power is not None:
             bend, *lengths, scaling, noise = self.power.scales
-            power = predictor.power_of(times, clock, Scales(bend, tuple(lengths), scaling, noise), self.power.numbers)
+            known = Scales(bend, tuple(lengths), scaling, noise), self.power.numbers
+            power = predictor.power_of(times, clock, known)
             if power is None:
                 raise InputError("power is stored, but no run of window has its energy")
         predictor.state = MeteredState(times, clock, power, self.calibration, self.together, self.covers, self.since)
