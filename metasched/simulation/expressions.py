@@ -59,33 +59,27 @@ def truth(inner: Expression) -> Expression:
 
 def conjunction(parts: list[Expression]) -> Expression:
     """Whether all parts are true; those after one that is false for every rank are not evaluated."""
-
-    def both(scope: Scope) -> Value:
-        found: Value = True
-        for part in parts:
-            several = isinstance(found, np.ndarray)
-            found = settled(np.logical_and(found, part(scope))) if several else found and part(scope)
-            if found is False:
-                return False
-        return found
-
-    return both
+    return _joined(parts, np.logical_and, False)
 
 
 def disjunction(parts: list[Expression]) -> Expression:
     """Whether any part is true; those after one that is true for every rank are not evaluated."""
+    return _joined(parts, np.logical_or, True)
 
-    def either(scope: Scope) -> Value:
-        found: Value = False
-        for part in parts:
+
+def _joined(parts: list[Expression], join: Callable[[Value, Value], Value], decided: bool) -> Expression:
+    """Truths joined until they are decided for every rank."""
+
+    def result(scope: Scope) -> Value:
+        found = parts[0](scope)
+        for part in parts[1:]:
+            if found is decided:
+                break
             now = part(scope)
-            several = isinstance(found, np.ndarray) or isinstance(now, np.ndarray)
-            found = settled(np.logical_or(found, now)) if several else now
-            if found is True:
-                return True
+            found = settled(join(found, now)) if isinstance(found, np.ndarray) else now
         return found
 
-    return either
+    return result
 
 
 def applied(name: str, inner: Expression) -> Expression:
