@@ -30,10 +30,11 @@ def configuration(path: Path | None) -> Configuration:
 
 
 @contextmanager
-def opened(config: Path | None, database: str | None, *, new: bool = False) -> Iterator[Store]:
+def opened(config: Path | None, database: str | None, *, new: bool = False, timeout: float = 10.0) -> Iterator[Store]:
     """The database that an option names, else the configured one; a missing one is made only if it may be ``new``.
 
-    One that was made is removed again if nothing came into it, since what it was made for failed.
+    One that was made is removed again if nothing came into it, since what it was made for failed. Another process that
+    holds a lock is waited for up to ``timeout`` seconds.
     """
     from metasched.store.database.engine import default_location
     from metasched.store.database.store import Store
@@ -41,7 +42,7 @@ def opened(config: Path | None, database: str | None, *, new: bool = False) -> I
     location = database or configuration(config).database or default_location()
     made, empty = new and "://" not in location and not os.path.exists(location), False
     try:
-        with Store.open(location, new=new) as store:
+        with Store.open(location, new=new, timeout=timeout) as store:
             try:
                 yield store
             except BaseException:

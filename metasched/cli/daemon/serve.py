@@ -19,6 +19,9 @@ from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.roles import ROLES, check_token
 
+#: How long the daemon waits for another process that holds the lock of its database (s): less than its clients wait.
+LOCKED = 3.0
+
 token = typer.Typer(help="Create, list and revoke tokens for clients of the daemon.", no_args_is_help=True)
 
 
@@ -38,7 +41,7 @@ def serve_verb(
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     for noisy in ("apscheduler", "alembic.runtime.plugins"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    with opened(config, database, new=True) as store:
+    with opened(config, database, new=True, timeout=LOCKED) as store:
         serve(Daemon(settings, store, sources(settings)))
 
 

@@ -42,9 +42,9 @@ REMEMBERED_JOBS = 2000
 REACH = 7 * 86_400.0
 #: How far back a scheduler whose jobs no epilog reports is asked repeatedly (s).
 LATELY = 86_400.0
-#: Placements about a moment are kept in mind from so long after it on (s), when all of them are stored, for the jobs
+#: Placements about a moment are kept in mind from so long after it on (s), when all of them are made, for the jobs
 #: that a loop submitted together; for so many moments.
-ALL_STORED, MOMENTS = 10.0, 16
+ALL_MADE, MOMENTS = 10.0, 16
 
 
 class EndedJobs:
@@ -126,8 +126,13 @@ class EndedJobs:
         """
         check_times(job)
         self._keep(job)
-        if not sure:
+        taken = self._taken(job, sure)
+        if not sure:  # Where the database has refused it, it is reported again.
             self._on_report(job)
+        return taken
+
+    def _taken(self, job: EndedJob, sure: bool) -> dict[str, Any]:
+        """What :meth:`take` does with the run of a job, and answers."""
         mark = self._mark_of(job)
         if mark is None and not self.askers.know(job):
             return {"stored": False, "why": "its comment names no application, and no placement was requested for it"}
@@ -393,8 +398,12 @@ class EndedJobs:
         """The placements made about a moment, whether their jobs have ended or not."""
         if second in self._moments:
             return self._moments[second]
-        found = self._placements.made_between(second - AFTER, second + 1.0 + BEFORE)
-        if self._now() > second + ALL_STORED:
+        since, until = second - AFTER, second + 1.0 + BEFORE
+        waiting = self._writer.placements_between(since, until)
+        stored = self._placements.made_between(since, until)
+        known = {each.uid: each for each in (*waiting, *stored)}
+        found = sorted(known.values(), key=lambda each: each.made_at)
+        if self._now() > second + ALL_MADE:
             self._moments[second] = found
             while len(self._moments) > MOMENTS:
                 del self._moments[next(iter(self._moments))]

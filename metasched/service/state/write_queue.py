@@ -2,6 +2,10 @@
 
 Thousands of loads a second come in batches of a few; a transaction for each would spend its time on the disk. Whatever
 has come in while the last transaction was written makes up the next one.
+
+While the database takes nothing, a request waits for it once, and is refused: whoever sent it sends it again.
+Placements have been answered already, so they are kept and stored when the database takes them. It is tried again from
+time to time, whether anything comes in or not.
 """
 
 from __future__ import annotations
@@ -9,10 +13,11 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -20,6 +25,7 @@ from metasched.advised_placements import AdvisedPlacement
 from metasched.records import Load
 from metasched.service.recurring_faults import RecurringFaults
 from metasched.store.database.ended_records import EndedRecord
+from metasched.store.database.leadership import write_again
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
@@ -31,23 +37,23 @@ MOST_TOGETHER = 512
 #: Seconds from one transaction to the next for each batch in the last one, and at most: the more comes in, the more
 #: shares the next one, since most of what a transaction of a few batches costs is the transaction.
 APART, LONGEST_APART = 0.02, 0.1
+#: While the database takes nothing: what has waited so long is refused with what is tried, not tried itself (s); where
+#: nothing comes in, it is tried every so often (s); and so many batches of placements are kept, the newest.
+PATIENCE, RETRY, KEPT = 1.0, 5.0, 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Item:
     """Rows of one kind, and who waits for them."""
 
     kind: str
     rows: Sequence[Any]
     done: Future[Any] = field(default_factory=Future)
+    since: float = field(default_factory=time.monotonic)
 
 
 class WriteQueue:
     """Stores loads, runs, placements and ended jobs in the order in which they were handed in, kind by kind.
-
-    Attributes
-    ----------
-    failing : whether the database took nothing the last time; the log says why.
 
     Examples
     --------
@@ -64,14 +70,16 @@ class WriteQueue:
     """
 
     def __init__(self, store: Store) -> None:
+        self._store = store
         self._store_rows: Mapping[str, Callable[[Sequence[Any]], object]] = {
             "loads": store.loads.add,
             "runs": store.runs.add_all,
             "placements": store.placements.add,
             "ended": store.ended.add,
         }
-        self.failing = False
+        self._fault: StoreError | None = None
         self._faults = RecurringFaults()
+        self._kept: deque[_Item] = deque()
         self._unwritten: dict[str, AdvisedPlacement] = {}
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-writer", daemon=True)
@@ -84,6 +92,11 @@ class WriteQueue:
         """Write what is still waiting, and end."""
         self._queue.put(None)
         self._thread.join()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the database took nothing the last time; the log says why."""
+        return self._fault is not None
 
     @property
     def waiting(self) -> int:
@@ -99,7 +112,7 @@ class WriteQueue:
         return self._hand_in("runs", runs)
 
     def placements(self, advised: Sequence[AdvisedPlacement]) -> Future[None]:
-        """Store placements; the future is done when they are safely in the database."""
+        """Store placements; the future is done when they are safely in the database, which may be away until then."""
         self._unwritten.update((each.uid, each) for each in advised)
         done = self._hand_in("placements", advised)
         done.add_done_callback(lambda _: [self._unwritten.pop(each.uid, None) for each in advised])
@@ -108,6 +121,10 @@ class WriteQueue:
     def placement(self, uid: str) -> AdvisedPlacement | None:
         """A placement that waits to be written; to be asked before the database is, which has it next."""
         return self._unwritten.get(uid)
+
+    def placements_between(self, since: float, until: float) -> list[AdvisedPlacement]:
+        """Placements made in [since, until) (s) that wait to be written; to be asked before the database is."""
+        return [each for each in list(self._unwritten.values()) if since <= each.made_at < until]
 
     def ended(self, job: EndedRecord) -> Future[frozenset[str]]:
         """Store a job that has ended, with its placement's outcome; the future holds its uid unless it was known."""
@@ -121,37 +138,78 @@ class WriteQueue:
         return item.done
 
     def _run(self) -> None:
-        due = -math.inf
-        while (first := self._queue.get()) is not None:
+        due, ending = -math.inf, False
+        while not ending:
+            try:
+                first = self._queue.get(timeout=RETRY if self._fault is not None or self._kept else None)
+            except Empty:
+                self._try_again()
+                continue
             time.sleep(max(0.0, due - time.monotonic()))
-            items, ending = [first], False
-            while len(items) < MOST_TOGETHER and not self._queue.empty():
-                item = self._queue.get()
-                if item is None:
-                    ending = True
-                    break
-                items.append(item)
+            together, ending = self._together(first)
+            left = together
             for kind in self._store_rows:
-                self._write(kind, [item for item in items if item.kind == kind])
-            due = time.monotonic() + min(APART * len(items), LONGEST_APART)
-            if ending:
-                return
+                left = self._patient(left)
+                self._write(kind, [item for item in left if item.kind == kind])
+                left = [item for item in left if item.kind != kind]
+            due = time.monotonic() + min(APART * len(together), LONGEST_APART)
+        if self._kept:
+            self._try_again()
+        if self._kept:
+            _log.error("%d batches of placements are lost: %s", len(self._kept), self._fault)
+
+    def _together(self, first: _Item | None) -> tuple[list[_Item], bool]:
+        """What is written next, in its order, and whether it is the last."""
+        items, item = [*self._kept], first
+        self._kept.clear()
+        while item is not None:
+            items.append(item)
+            if len(items) >= MOST_TOGETHER or self._queue.empty():
+                return items, False
+            item = self._queue.get()
+        return items, True
+
+    def _try_again(self) -> None:
+        """See whether the database takes anything, and then what was kept for it."""
+        try:
+            write_again(self._store.engine)
+        except StoreError as error:
+            self._refuse([], error)
+        else:
+            self._fault = None
+            kept = [*self._kept]
+            self._kept.clear()
+            self._write("placements", kept)
+
+    def _patient(self, items: list[_Item]) -> list[_Item]:
+        """Those who have not waited too long; the others are refused, and placements kept if nobody else is left."""
+        if self._fault is None:
+            return items
+        late = time.monotonic() - PATIENCE
+        kept = ["placements"] if any(item.since > late for item in items) else []
+        self._refuse([item for item in items if item.since <= late and item.kind not in kept], self._fault)
+        return [item for item in items if item.since > late or item.kind in kept]
 
     def _write(self, kind: str, items: Sequence[_Item]) -> None:
+        if kind == "ended" and self._kept and self._fault is not None:
+            self._refuse(items, self._fault)  # An outcome is stored with its placement, so not before it.
+            return
         if not items:
             return
         try:
             new = self._store_rows[kind]([row for item in items for row in item.rows])
+        except StoreError as error:
+            self._log(kind, len(items), error)
+            self._refuse(items, error)
         except Exception as error:
-            if len(items) > 1 and not isinstance(error, StoreError):
+            if len(items) > 1:
                 for item in items:  # What is wrong with one is not the others' fault.
                     self._write(kind, [item])
                 return
-            self._note(kind, len(items), error)
-            for item in items:
-                item.done.set_exception(error)
+            self._log(kind, 1, error)
+            items[0].done.set_exception(error)
         else:
-            self.failing = False
+            self._fault = None
             for item in items:
                 if not isinstance(new, frozenset):
                     item.done.set_result(None)
@@ -160,7 +218,17 @@ class WriteQueue:
                 new -= own  # of several that hand in the same run, one has stored it
                 item.done.set_result(own)
 
-    def _note(self, kind: str, batches: int, error: Exception) -> None:
-        self.failing = self.failing or isinstance(error, StoreError)
+    def _refuse(self, items: Sequence[_Item], fault: StoreError) -> None:
+        """Say to those who wait what is wrong with the database; keep what nobody sends again."""
+        self._fault = fault
+        for item in items:
+            if item.kind != "placements":
+                item.done.set_exception(fault)
+                continue
+            self._kept.append(item)
+            if len(self._kept) > KEPT:
+                self._kept.popleft().done.set_exception(fault)
+
+    def _log(self, kind: str, batches: int, error: Exception) -> None:
         if self._faults.to_log(str(error)):
             _log.error("%d batches of %s were not stored, as any that follow: %s", batches, kind, error)

@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, text
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -167,6 +167,18 @@ class Leadership:
                 session.invalidate()
             with suppress(SQLAlchemyError):
                 session.close()
+
+
+def write_again(engine: Engine) -> None:
+    """Write what is known of the leader once more: it changes nothing, and shows whether the database takes anything.
+
+    Raises
+    ------
+    StoreError
+        When it does not.
+    """
+    with writing(engine) as connection:
+        connection.execute(update(LeaderRow).values(since=LeaderRow.since))
 
 
 @contextmanager

@@ -73,13 +73,17 @@ class Site:
 
 @contextmanager
 def site(
-    folder: Path, *schedulers: Scheduler, named: Callable[[str], Mark | None] = lambda name: None
+    folder: Path,
+    *schedulers: Scheduler,
+    named: Callable[[str], Mark | None] = lambda name: None,
+    reported: Callable[[EndedJob], object] = lambda job: None,
 ) -> Iterator[Site]:
     with Store.open(folder / "metasched.db") as store:
         writer, board, models, learned = WriteQueue(store), LiveClusters(), Models(store), list[RecordedRun]()
         models.learn = learned.append  # type: ignore[method-assign]
         writer.start()
-        jobs = EndedJobs(store, writer, board, models, Metrics(board, models, writer), schedulers, named=named)
+        metrics = Metrics(board, models, writer)
+        jobs = EndedJobs(store, writer, board, models, metrics, schedulers, reported=reported, named=named)
         yield Site(store, writer, jobs, learned, schedulers)
         writer.stop()
 
@@ -174,6 +178,42 @@ def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_
         here.jobs.catch_up(NOW)
         here.jobs.catch_up(NOW)
         assert sorted(each.run.extra["job"] for each in here.learned) == ["0", "1", "2", "9"]
+
+
+def test_a_job_that_the_database_refused_is_reported_to_the_history_once_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported = list[EndedJob]()
+    with site(tmp_path, reported=reported.append) as here:
+        with monkeypatch.context() as patched:
+            refuse(here, "7", patched)
+            with pytest.raises(StoreError, match="locked"):
+                here.jobs.take(job())
+        assert reported == []
+        here.jobs.take(job())
+        here.jobs.take(job(8, comment=""))
+        assert [each.job for each in reported] == ["7", "8"]
+
+
+def test_a_job_whose_placement_waits_to_be_stored_is_matched_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(_: object) -> None:
+        raise StoreError("is locked by another process")
+
+    with site(tmp_path, Scheduler("c", {"7": replace(WELL, submitted=NOW - 20.0)})) as here:
+        with monkeypatch.context() as patched:
+            patched.setattr(here.writer, "_store_rows", {"placements": refusing, "ended": here.store.ended.add})
+            advised = asked("0a", NOW - 20.0, script=digest(b"one"))
+            here.jobs.askers.note(advised.question)
+            here.writer.placements([advised])
+            here.jobs.take(job(7, comment="", script=digest(b"one")))
+            here.confirm()
+        here.confirm()
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is not None
+        assert found.outcome.job == "7"
 
 
 def test_a_job_whose_confirmation_raises_holds_up_no_other_and_is_tried_again(
