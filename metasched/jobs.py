@@ -30,7 +30,8 @@ MOST_PROCESSORS = 10_000_000
 #: What a job is besides an ordinary batch job: one of an array, one that was not eligible at once (held, or after
 #: others), one with resources besides processors (GPUs), a part of a heterogeneous job, one with several processors a
 #: process, one of more processes than processors, one without a script (srun, salloc), one that was suspended, or
-#: whose nodes changed, while it ran; "unknown" where its scheduler does not tell any more.
+#: whose nodes changed, while it ran, or whose scheduler was away when it ended; "unknown" where its scheduler does not
+#: tell any more.
 Kind = Literal[
     "",
     "array",

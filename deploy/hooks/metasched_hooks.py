@@ -200,8 +200,9 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Path]:
     if job is not None and "metasched:off" not in str(job["comment"]):
         path = state / "ended.{}.{}.json".format(job["job"], job["start"])
         fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(job))
-        fresh.rename(path)
+        if not path.exists():  # else the epilog has run before, and knew the end better
+            fresh.write_text(json.dumps(job))
+            fresh.rename(path)
     kept = []
     for path in state.glob("ended.*.json"):
         with suppress(FileNotFoundError):
@@ -271,17 +272,22 @@ def _within(value: Any, most: float) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
 
 
-def epilog(here: Path, ended: Ended) -> None:
-    """Keep the job that has ended, then tell of all that are kept; ``--tell`` and ``--check`` do one of it."""
+def epilog(here: Path, ended: Ended, forget: Callable[[Path], None] = lambda state: None) -> None:
+    """Keep the job that has ended, then tell of all that are kept; ``--tell`` and ``--check`` do one of it.
+
+    A scheduler that is restarted kills the epilogs that run, and runs them again: what was noted of the job in the
+    folder of kept jobs is forgotten, by ``forget``, only when the job is kept.
+    """
     now, found = time.time(), settings(here)
     if sys.argv[1:] == ["--check"]:
         check(found)
         return
     off, state = os.path.exists(found["off"]), Path(found["state"])
-    # Also where the hooks are off: what was noted when the job started must not be left to a later one of its number.
-    job = None if sys.argv[1:] == ["--tell"] else ended(state, found, now)
-    if not off:
-        tell(found, keep(found, job))
+    telling = sys.argv[1:] == ["--tell"]
+    kept = [] if off else keep(found, None if telling else ended(state, found, now))
+    if not telling:  # Also where the hooks are off: what was noted must not be left to a later job of its number.
+        forget(state)
+    tell(found, kept)
 
 
 def run(main: Callable[[], None]) -> None:

@@ -206,6 +206,30 @@ def test_a_file_stops_the_epilog(folder: Path) -> None:
     assert not (folder / "hooks" / "start.17").exists()  # a later job may have the same number
 
 
+def test_an_epilog_that_was_killed_before_it_kept_its_job_keeps_it_when_it_runs_again(folder: Path) -> None:
+    """Slurm's controller kills the epilogs that run when it is restarted, and then runs them again."""
+    (folder / "hooks" / "start.17").write_text("1500.25\n")
+    in_the_way = folder / "hooks" / "ended.17.1500.25.new"
+    in_the_way.mkdir()
+    with answering(lambda job: 200) as (address, answer):
+        run(folder, address, **ENDED)
+        in_the_way.rmdir()
+        run(folder, address, **ENDED)
+        run(folder, address, **ENDED)
+    assert sorted(answer) == ["1", "17", "2", "3"]
+
+
+def test_an_epilog_that_runs_again_does_not_change_what_it_has_kept(folder: Path) -> None:
+    with answering(lambda job: 503) as (address, _):
+        found = []
+        for _ in range(2):
+            (folder / "hooks" / "start.17").write_text("1500.25\n")
+            run(folder, address, **ENDED)
+            (path,) = (folder / "hooks").glob("ended.17.*")
+            found.append(json.loads(path.read_text()))
+    assert found[0] == found[1]
+
+
 def test_what_keeps_the_epilog_from_its_work_is_told(folder: Path) -> None:
     with answering(lambda job: 200) as (address, _):
         assert run(folder, address, "--check").stderr == ""

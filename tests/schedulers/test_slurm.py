@@ -128,6 +128,22 @@ def test_the_accounting_tells_of_jobs_that_were_suspended_or_resized(commands: P
 
 
 @pytest.mark.parametrize(
+    ("started", "interrupted"), [("139", False), ("140", True), ("200", True), ("201", False), ("unknown", False)]
+)
+def test_the_end_of_a_job_that_ran_when_the_controller_was_started_is_not_known_soon_after(
+    started: str, interrupted: bool, commands: Path
+) -> None:
+    """It may have ended while the controller was away, which dates it when it is back."""
+    table(commands / "squeue", [JOB])
+    table(commands / "sacct", [ACCOUNTED | {"Start": "100", "End": "200"}])
+    saying(commands / "scontrol", f"BOOT_TIME               = {started}\nClusterName = site")
+    source = SlurmSource("c")
+    fates, jobs = source.fates(["3", "7"]), source.finished(0.0)
+    assert [fates[job].kind == "interrupted" for job in ("3", "7")] == [interrupted] * 2
+    assert {job.job: job.kind == "interrupted" for job in jobs} == {"3": interrupted, "7": interrupted}
+
+
+@pytest.mark.parametrize(
     ("state", "status"),
     [("COMPLETED", 0), ("CANCELLED by 0", 143), ("TIMEOUT", 143), ("OUT_OF_MEMORY", 137), ("NODE_FAIL", 143),
      ("PREEMPTED", 143), ("DEADLINE", 143), ("BOOT_FAIL", 143)],

@@ -217,11 +217,8 @@ class Slurm:
 
     def restart(self) -> None:
         """Start the controller anew, as after a change of slurm.conf."""
-        pid = self._pid(self.folder / "slurmctld.pid")
-        assert pid is not None, "no controller runs"
-        os.kill(pid, signal.SIGTERM)
-        self.wait(lambda: not _lives(pid))
-        self._call("slurmctld", "-f", str(self.folder / "slurm.conf"))
+        self.end()
+        self.resume()
         self.wait(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").count("\n") == len(NODES))
 
     def _start_backup(self) -> None:
@@ -236,12 +233,16 @@ class Slurm:
         more = (str(self.folder / name) for name in ("backup.conf", "hosts"))
         self._call("unshare", "--uts", "--mount", "sh", "-c", words, *more, program)
 
-    def kill(self) -> None:
-        """End the first controller without a chance to tidy up."""
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End the first controller, which saves its state first."""
         pid = self._pid(self.folder / "slurmctld.pid")
         assert pid is not None, "no controller runs"
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
         self.wait(lambda: not _lives(pid))
+
+    def kill(self) -> None:
+        """End the first controller without a chance to tidy up."""
+        self.end(signal.SIGKILL)
 
     def resume(self) -> None:
         """Start the first controller again, which takes control back."""

@@ -46,6 +46,7 @@ from metasched.schedulers.slurm.job_rows import (
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import CONFIGURED_FOR, Remembered
+from metasched.schedulers.slurm.restarts import controller_started, ended_meanwhile
 from metasched.schedulers.slurm.submission import asked_for, placed
 from metasched.slurm_times import span
 
@@ -168,6 +169,14 @@ class SlurmSource(CommandCluster):
         lines = self._commands.run("scontrol", "show", "config").splitlines()
         return {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
 
+    def _controller_started(self) -> float | None:
+        """When the controller that runs was started (s); None where it does not tell."""
+        try:
+            return controller_started(self._configured())
+        except RuntimeError as error:
+            _log.info("when the controller of %s was started is unknown: %s", self.name, error)
+            return None
+
     def _has_accounting(self) -> bool:
         return self._configuration.now().get("AccountingStorageType") == "accounting_storage/slurmdbd"
 
@@ -263,6 +272,10 @@ class SlurmSource(CommandCluster):
                 _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
             else:
                 found |= {row["JobIDRaw"]: accounted_fate(row, self._devices.accounted(row)) for row in rows}
+        controller = self._controller_started()
+        for job, fated in found.items():
+            if ended_meanwhile(fated.started, fated.ended, controller):
+                found[job] = replace(fated, kind="interrupted")
         ended = [job for job, fate in found.items() if fate.completed][:MOST_NAMED]
         for job, joules in self._energies.of(ended, self._cpus).items():
             found[job] = replace(found[job], energy=joules, energy_covers=self._energies.covers)
@@ -286,7 +299,15 @@ class SlurmSource(CommandCluster):
         else:
             older = {row["JobIDRaw"]: accounted_job(row, self.name, self._devices.accounted(row)) for row in accounted}
             found = older | found
-        jobs = sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)
+        controller = self._controller_started()
+        jobs = sorted(
+            (
+                replace(job, kind="interrupted") if ended_meanwhile(job.start, job.end, controller) else job
+                for job in found.values()
+                if job is not None and job.end > since
+            ),
+            key=lambda job: job.end,
+        )
         known = self._energies.of([job.job for job in jobs if job.exit_status == 0][-MOST_NAMED:], self._cpus)
         return [
             replace(job, energy=known[job.job], energy_covers=self._energies.covers) if job.job in known else job

@@ -62,15 +62,17 @@ class Pending:
         later_end = fate.ended is not None and fate.ended > self.ended + SAME_MOMENT
         return fate.started > self.ended + SAME_MOMENT or (later_start and later_end)
 
-    def began_otherwise(self, fate: Fate) -> bool:
-        """Whether it stays open when this run began.
+    def ran_otherwise(self, fate: Fate) -> bool:
+        """Whether it stays open when this run began or ended.
 
-        Its scheduler tells a later start, and that is about the run's end, or the loads of its nodes are those of a
-        longer run, since the daemon was started again.
+        Its scheduler tells a later start, and that is about the run's end; or it tells a later start or an earlier end,
+        and the loads of the nodes are those of a longer run, since the daemon was started again.
         """
-        if self.started is None or fate.started is None or fate.started <= self.started + SAME_MOMENT:
-            return False
-        return self.job is None or fate.started > self.ended - SAME_MOMENT
+        begun = self.started is not None and fate.started is not None and fate.started > self.started + SAME_MOMENT
+        done = fate.ended is not None and fate.ended < self.ended - SAME_MOMENT
+        if self.job is None:
+            return begun or done
+        return begun and fate.started is not None and fate.started > self.ended - SAME_MOMENT
 
     def is_later_than(self, fate: Fate) -> bool:
         """Whether its scheduler still speaks of an earlier run, or of an earlier job with its number."""

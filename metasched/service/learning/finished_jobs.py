@@ -42,6 +42,8 @@ REMEMBERED_JOBS = 2000
 REACH = 7 * 86_400.0
 #: How far back a scheduler whose jobs no epilog reports is asked repeatedly (s).
 LATELY = 86_400.0
+#: Schedulers cut off their times to whole seconds (s).
+WHOLE = 1.0
 #: Placements about a moment are kept in mind from so long after it on (s), when all of them are made, for the jobs
 #: that a loop submitted together; for so many moments.
 ALL_MADE, MOMENTS = 10.0, 16
@@ -259,7 +261,7 @@ class EndedJobs:
                 pending.number, pending.scheduler,
             )  # fmt: skip
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
-        elif fate.kind in LEFT_ALONE or pending.began_otherwise(fate):
+        elif fate.kind in LEFT_ALONE or pending.ran_otherwise(fate):
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
         elif not fate.completed and concluded.record.exit_status == 0:
             concluded = ended_by_scheduler(concluded)
@@ -436,6 +438,9 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
         return job
     if fate.started is not None and job.start + SAME_MOMENT < fate.started < job.end:
         job = replace(job, start=fate.started)  # the hook noted the moment before its nodes were booted
+    if fate.ended is not None and job.start - WHOLE < fate.ended < job.end - SAME_MOMENT:
+        # Its epilog ran late, or again: a controller that is restarted kills those that run.
+        job = replace(job, end=fate.ended + WHOLE)
     if job.energy is None and fate.energy is not None:
         job = replace(job, energy=fate.energy, energy_covers=fate.energy_covers)
     return replace(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -283,13 +284,16 @@ def test_a_failed_killed_or_requeued_job_never_teaches(tmp_path: Path, fate: Fat
         ({"started": NOW, "ended": NOW + 20.0}, [9.0]),
         ({"started": NOW + 1.5, "ended": NOW + 9.0}, [9.0]),
         ({"started": NOW + 5.0, "ended": NOW + 9.0}, [4.0]),
+        # Its epilog ran late, or was killed with the controller and run again.
+        ({"started": NOW, "ended": NOW + 4.0}, [5.0]),
+        ({"started": NOW - 0.9, "ended": NOW - 0.4}, [pytest.approx(0.6, abs=1e-3)]),
         # As short as this, it may be the next run that is told of.
         ({"started": NOW + 8.0, "ended": NOW + 9.0}, []),
         ({"started": NOW + 10.0, "ended": NOW + 10.5}, []),
     ],
 )
 def test_a_run_whose_nodes_boot_first_or_are_cleaned_up_for_long_is_learned_without_that(
-    tmp_path: Path, times: dict[str, float], learned: list[float]
+    tmp_path: Path, times: dict[str, float], learned: list[Any]
 ) -> None:
     with site(tmp_path, Scheduler("c", {"7": replace(WELL, **times)})) as here:
         here.jobs.take(job())
@@ -300,8 +304,11 @@ def test_a_run_whose_nodes_boot_first_or_are_cleaned_up_for_long_is_learned_with
         assert kept.learnable == bool(learned)
 
 
-def test_a_run_that_began_later_than_was_stored_before_a_restart_is_not_learned(tmp_path: Path) -> None:
-    scheduler = Scheduler("c", {"7": replace(WELL, started=NOW + 5.0, ended=NOW + 9.0)})
+@pytest.mark.parametrize(("started", "ended"), [(5.0, 9.0), (0.0, 4.0)])
+def test_a_run_that_was_shorter_than_was_stored_before_a_restart_is_not_learned(
+    tmp_path: Path, started: float, ended: float
+) -> None:
+    scheduler = Scheduler("c", {"7": replace(WELL, started=NOW + started, ended=NOW + ended)})
     with site(tmp_path, scheduler) as before:
         before.jobs.take(job())
     with site(tmp_path, scheduler) as here:

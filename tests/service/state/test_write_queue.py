@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_whatever_waits_for_a_locked_database_waits_once(tmp_path: Path, monkeyp
 
         by_kind = writes._store_rows
         monkeypatch.setattr(writes, "_store_rows", {kind: partial(counted, kind) for kind in by_kind})
-        waiting = [
+        waiting: list[Future[Any]] = [
             writes.loads([Load(1.0, "n0", 0.5, 90.0)]),
             writes.runs([record]),
             writes.ended(EndedRecord(RecordedRun(record.run, 0, True, "0" * 32))),

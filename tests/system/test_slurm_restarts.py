@@ -1,0 +1,86 @@
+"""Jobs that end when a real Slurm's controller is started anew are learned as long as they ran, or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+from tests.system import real_slurm
+from tests.system.real_daemon import Daemon
+from tests.system.real_slurm import Slurm
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
+
+CONFIGURATION = (
+    'mode = "shadow"\n[periods]\npartitions = 1.0\nconfirm = 0.5\n[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
+)
+MARK = "--comment=metasched:app=cg,n={}"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[tuple[Slurm, Daemon]]:
+    if why := real_slurm.why_not():
+        pytest.skip(why)
+    with real_slurm.running(tmp_path / "slurm") as slurm:
+        (tmp_path / "daemon").mkdir()
+        daemon = Daemon(tmp_path / "daemon", CONFIGURATION.format(slurm.folder / "slurm.conf"))
+        daemon.start()
+        slurm.hooks({"socket": daemon.socket})
+        try:
+            yield slurm, daemon
+        finally:
+            daemon.stop()
+
+
+def run_of(slurm: Slurm, daemon: Daemon, job: int) -> RecordedRun:
+    """The run of a job, once its epilog has reported it."""
+    found: list[RecordedRun] = []
+
+    def known() -> bool:
+        with Store.open(daemon.database) as store:
+            found[:] = [each for each in store.runs.all() if each.run.extra["job"] == str(job)]
+        return bool(found)
+
+    slurm.wait(known, 120.0)
+    return found[0]
+
+
+def test_a_job_whose_epilog_was_killed_with_the_controller_is_learned_as_long_as_it_ran(
+    site: tuple[Slurm, Daemon],
+) -> None:
+    slurm, daemon = site
+    real, begun = slurm.folder / "metasched-epilog", slurm.folder / "begun"
+    real.rename(slurm.folder / "own-epilog")
+    real.write_text(f"#!/bin/sh\necho >>{begun}\nsleep 6\nexec {slurm.folder}/own-epilog\n")
+    real.chmod(0o755)
+    job = slurm.sbatch("-n1", MARK.format(500), script=b"#!/bin/sh\nsleep 0.5\n").job
+    slurm.wait(begun.exists)
+    time.sleep(2.0)
+    slurm.restart()
+    run_of(slurm, daemon, job)
+    slurm.wait(lambda: run_of(slurm, daemon, job).learnable)
+    assert begun.read_text().count("\n") == 2
+    assert run_of(slurm, daemon, job).run.execution_time < 4.0  # not the 6 s of its epilog, twice
+    assert not (slurm.folder / "hooks" / f"start.{job}").exists()
+
+
+def test_a_job_that_ended_while_the_controller_was_away_is_kept_and_not_learned(site: tuple[Slurm, Daemon]) -> None:
+    """Slurm dates its end when the controller is back; nobody knows how long it took."""
+    slurm, daemon = site
+    job = slurm.sbatch("-n1", MARK.format(500), script=b"#!/bin/sh\nsleep 2\n").job
+    slurm.wait(lambda: slurm.job(job)["JobState"] == "RUNNING")
+    slurm.end()
+    time.sleep(6.0)
+    slurm.resume()
+    later = slurm.sbatch("-n1", MARK.format(600), script=b"#!/bin/sh\nsleep 0.5\n").job
+    slurm.wait(lambda: run_of(slurm, daemon, later).learnable)
+    slurm.wait_for([job])
+    kept = run_of(slurm, daemon, job)
+    time.sleep(3.0)
+    assert not run_of(slurm, daemon, job).learnable
+    assert kept.run.execution_time > 5.0
