@@ -47,6 +47,15 @@ def metasched(
     return partial(call, capsys)
 
 
+def test_profiles_may_tell_the_grid_of_processes(metasched: Callable[..., Answer]) -> None:
+    header, *rows = PROFILES.splitlines()
+    grid = [f"{header},mean_distance,exchanges,dimensions", *(f"{row},1,50,1" for row in rows)]
+    Path("profiles.csv").write_text("\n".join(grid))
+    status, out, _ = metasched("fit", "runs.csv", "-o", "m.json", "--method", "cloud", *PROFILED, "--json")
+    assert status == 0
+    assert json.loads(out)["fitted"]["cpu_constant"] > 0
+
+
 @pytest.mark.parametrize("method", ["spmd", "cloud", "tournament"])
 def test_any_method_is_fitted_asked_and_ranked_by(metasched: Callable[..., Answer], method: str) -> None:
     options = PROFILED if method != "spmd" else ()

@@ -49,6 +49,7 @@ class Profile:
 
     def __post_init__(self) -> None:
         check_count("processes", self.processes, 2)
+        object.__setattr__(self, "processes", int(self.processes))
         for name in ("sends", "message_size", "execution_time", "exchanges"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -62,6 +63,7 @@ class Profile:
             raise InputError(f"mean_distance is {self.mean_distance}, expected a number from 1 to {farthest:g}")
         if self.dimensions is not None:
             check_count("dimensions", self.dimensions, 1, 6)
+            object.__setattr__(self, "dimensions", int(self.dimensions))
 
     @property
     def computation_time(self) -> float:
