@@ -41,9 +41,12 @@ UNDATED = Pending("c", "7", 500.0, stored=RecordedRun(Run("a", "c", 9.0, 1, 0.5,
         (502.0, None, False, False, True, True),
         (503.0, None, True, False, True, True),
         # Still the run before.
-        (10.0, 98.0, False, False, False, False),
-        (10.0, 97.0, False, True, False, False),
-        (None, 97.0, False, True, False, False),
+        (10.0, 98.0, False, False, False, True),
+        (10.0, 97.0, False, True, False, True),
+        (None, 97.0, False, True, False, True),
+        # An earlier end: its epilog ran late, or again.
+        (100.0, 498.0, False, False, False, False),
+        (100.0, 497.0, False, False, False, True),
     ],
 )
 def test_moments_tell_which_run_is_meant(
@@ -53,7 +56,7 @@ def test_moments_tell_which_run_is_meant(
     for pending, unsure in ((REPORTED, otherwise), (STORED, otherwise_stored)):
         assert pending.is_earlier_than(fate) is earlier
         assert pending.is_later_than(fate) is later
-        assert pending.began_otherwise(fate) is unsure
+        assert pending.ran_otherwise(fate) is unsure
 
 
 def test_a_run_whose_start_is_not_known_is_told_by_its_end() -> None:
@@ -62,7 +65,7 @@ def test_a_run_whose_start_is_not_known_is_told_by_its_end() -> None:
     late, beside = Fate(True, started=503.0, ended=900.0), Fate(True, started=502.0, ended=900.0)
     assert (UNDATED.is_earlier_than(late), UNDATED.is_earlier_than(beside)) == (True, False)
     assert not UNDATED.is_later_than(Fate(True, ended=1.0))
-    assert not UNDATED.began_otherwise(late)
+    assert not UNDATED.ran_otherwise(late)
 
 
 class Told:
