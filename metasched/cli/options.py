@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -39,7 +39,6 @@ PlatformOption = Annotated[
 PerNodeOption = Annotated[
     int | None, typer.Option("--processes-per-node", min=1, help="Largest number of processes on a node.")
 ]
-ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads of each process, each on its own processor.")]
 ParameterOption = Annotated[
     list[str] | None,
     typer.Option("--parameter", help="Parameter of the application, NAME=VALUE, a number or a word; repeatable."),
@@ -68,37 +67,42 @@ def loads_to_expect(model: Any, cpu: float | None, bandwidth: float | None) -> t
     return (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
 
 
-def settings_from(
-    per_node: int | None, threads: int, parameters: Sequence[str] | None, frequency: float | None = None
-) -> Settings:
-    """The settings of a run from its options.
+@dataclass(frozen=True, slots=True)
+class SettingsOptions:
+    """The options that describe the settings of a run, except for its frequency.
 
     Parameters
     ----------
     per_node : processes on each node; None where it is not stated.
     threads : of each process.
-    parameters : of the application, each ``NAME=VALUE``.
-    frequency : of the processors (MHz); None where it is not stated.
+    parameter : those of the application, each ``NAME=VALUE``.
 
     Examples
     --------
-    >>> settings_from(4, 1, ["steps=100"]).text
+    >>> SettingsOptions(per_node=4, parameter=["steps=100"]).settings().text
     'processes_per_node 4, steps 100'
     """
-    given: dict[str, float | str] = {}
-    for text in parameters or ():
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise InputError(f"--parameter is {text}, expected NAME=VALUE, such as steps=100")
-        if name in given:
-            raise InputError(f"--parameter {name} is given twice")
-        given[name] = value
-    try:
-        return Settings.of(per_node, threads, given, frequency)
-    except InputError as error:
-        text = str(error)
-        option = "--frequency" if text.startswith("frequency") else "--parameter"
-        raise InputError(text.removeprefix(PARAMETER), where=option) from None
+
+    per_node: PerNodeOption = None
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each process, each on its own processor.")] = 1
+    parameter: ParameterOption = None
+
+    def settings(self, frequency: float | None = None) -> Settings:
+        """These settings, at a clock (MHz) where one is stated."""
+        given: dict[str, float | str] = {}
+        for text in self.parameter or ():
+            name, equals, value = text.partition("=")
+            if not (name and equals and value):
+                raise InputError(f"--parameter is {text}, expected NAME=VALUE, such as steps=100")
+            if name in given:
+                raise InputError(f"--parameter {name} is given twice")
+            given[name] = value
+        try:
+            return Settings.of(self.per_node, self.threads, given, frequency)
+        except InputError as error:
+            text = str(error)
+            option = "--frequency" if text.startswith("frequency") else "--parameter"
+            raise InputError(text.removeprefix(PARAMETER), where=option) from None
 
 
 def whole_numbers(option: str, text: str, *, least: int = 1, most: int = 2**40) -> list[int]:

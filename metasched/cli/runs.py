@@ -37,7 +37,9 @@ runs = typer.Typer(
 )
 
 
+@options.grouped
 def run(
+    *,
     command: Annotated[list[str], typer.Argument(help="Command and its arguments, after --.")],
     application: Annotated[str, typer.Option(help="Name of the application.")],
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
@@ -55,9 +57,7 @@ def run(
         float,
         typer.Option(min=0.0, help="Idle power of this host (W); the run is charged its share."),
     ] = 0.0,
-    per_node: options.PerNodeOption = None,
-    threads: options.ThreadsOption = 1,
-    parameter: options.ParameterOption = None,
+    stated: options.SettingsOptions,
     database: options.DatabaseOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -70,7 +70,7 @@ def run(
             processors=processors,
             cluster=cluster,
             phase=phase,
-            settings=options.settings_from(per_node, threads, parameter),
+            settings=stated.settings(),
             interfaces=interface,
             speeds=_speeds(link_speed or ()),
             interval=interval,

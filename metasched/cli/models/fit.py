@@ -120,15 +120,15 @@ def fit(
     output.say(f"{number_of(len(chosen), 'run')} learned, model written to {model}")
 
 
+@options.grouped
 def predict(
+    *,
     model: Annotated[Path, typer.Argument(help="Model file.")],
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     processors: Annotated[int, typer.Option(help="Number of processors P.")],
     cpu: options.CpuOption = None,
     bandwidth: options.BandwidthOption = None,
-    per_node: options.PerNodeOption = None,
-    threads: options.ThreadsOption = 1,
-    parameter: options.ParameterOption = None,
+    stated: options.SettingsOptions,
     frequency: options.FrequencyOption = None,
     entry: Annotated[
         str | None,
@@ -143,7 +143,7 @@ def predict(
     The usual loads are the medians of the model's runs; those of free nodes if none were measured.
     """
     options.check_level(level)
-    settings = options.settings_from(per_node, threads, parameter, frequency)
+    settings = stated.settings(frequency)
     known = on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
         raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
@@ -152,7 +152,7 @@ def predict(
     found, metered = known.predict(request, level), energy_predictor(known)
     joules = None if metered is None else metered.predict(request, level)
     if joules is None and entry is not None:
-        joules = energy_by_hardware(found, read_entry(entry), processors * threads)
+        joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads)
         found = replace(found, warnings=(*found.warnings, *joules.warnings))
     taken = cpu is None or bandwidth is None
     if as_json:

@@ -19,7 +19,9 @@ from metasched.records import IDLE_CPU, InputError, Request
 SIZES, MOST = 6, 2000
 
 
+@options.grouped
 def plan_verb(
+    *,
     model: Annotated[Path, typer.Argument(help="Model file of method robust.")],
     budget: Annotated[float, typer.Option(help="Total seconds of the runs.")],
     problem_size: Annotated[
@@ -39,9 +41,7 @@ def plan_verb(
     bandwidth: Annotated[
         float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
     ] = None,
-    per_node: options.PerNodeOption = None,
-    threads: options.ThreadsOption = 1,
-    parameter: options.ParameterOption = None,
+    stated: options.SettingsOptions,
     platform: options.PlatformOption = None,
     level: options.LevelOption = 0.9,
     as_json: options.JsonOption = False,
@@ -55,7 +55,7 @@ def plan_verb(
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
     read = on_one_platform(read_model(model), platform)
-    known = planner(under(read, options.settings_from(per_node, threads, parameter)))
+    known = planner(under(read, stated.settings()))
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
     learned = tuple(getattr(known, "window", ()))

@@ -29,9 +29,7 @@ def explain(
     *,
     placement: Annotated[str, typer.Argument(help="Answer of metasched rank --json, or a placement's id.")],
     given: Given,
-    per_node: options.PerNodeOption = None,
-    threads: options.ThreadsOption = 1,
-    parameter: options.ParameterOption = None,
+    stated: options.SettingsOptions,
     number: Annotated[int, typer.Option(min=1, help="Which placement of the answer, by rank.")] = 1,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -39,7 +37,7 @@ def explain(
 
     The daemon explains a placement that it advised, by its id, and without --clusters also those of a ranking.
     """
-    settings = options.settings_from(per_node, threads, parameter)
+    settings = stated.settings()
     if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
         if given.clusters is not None:
             raise InputError("--clusters is given with the id of a placement, which the daemon explains")

@@ -83,7 +83,7 @@ def rank_verb(
     The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
     """
     options.check_level(level)
-    settings = options.settings_from(per_node, threads or 1, parameter)
+    settings = options.SettingsOptions(per_node, threads or 1, parameter).settings()
     demands: dict[str, Any] = {
         "processors": rankings.counts(processors, where="--processors"),
         "min_processors": min_processors,

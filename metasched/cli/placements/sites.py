@@ -31,15 +31,15 @@ OnlyOption = Annotated[list[str] | None, typer.Option("--site", help="Consider o
 
 
 @sites.command("rank")
+@options.grouped
 def rank_sites(
+    *,
     application: rankings.ApplicationOption,
     problem_size: rankings.SizeOption,
     processors: rankings.ProcessorsOption = "",
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
-    per_node: options.PerNodeOption = None,
-    threads: options.ThreadsOption = 1,
-    parameter: options.ParameterOption = None,
+    stated: options.SettingsOptions,
     data: DataOption = None,
     held_by: HeldOption = None,
     only: OnlyOption = None,
@@ -51,12 +51,12 @@ def rank_sites(
 
     The daemon asks the daemons of its sites. A site without a valid answer in time is left out, with the reason.
     """
-    settings = options.settings_from(per_node, threads, parameter)
+    settings = stated.settings()
     asked: dict[str, Any] = {
         "application": application, "problem_size": problem_size, "data": data, "held_by": held_by or [],
         "sites": only or [], "min_processors": min_processors, "max_processors": max_processors,
         "processors": rankings.counts(processors, where="--processors") or None,
-        **(settings.as_dict() if (per_node, threads, parameter) != (None, 1, None) else {}),
+        **(settings.as_dict() if stated != options.SettingsOptions() else {}),
     }  # fmt: skip
     asked = {name: value for name, value in asked.items() if value is not None and value != []}
     answer = ask_daemon(config, url, "POST", "/v1/sites/rankings", asked)

@@ -43,9 +43,7 @@ def whatif(
         float | None, typer.Option(help="Mean seconds until a node fails; by default from Slurm's records.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="PNG of time and efficiency against P to write.")] = None,
-    per_node: options.PerNodeOption = None,
-    threads: options.ThreadsOption = 1,
-    parameter: options.ParameterOption = None,
+    stated: options.SettingsOptions,
     frequency: options.FrequencyOption = None,
     level: options.LevelOption = 0.9,
     as_json: options.JsonOption = False,
@@ -59,7 +57,7 @@ def whatif(
     rate = _failure_rate(node_mttf) if node_mttf is not None or checkpoint is not None else None
     if not 0.0 < times < math.inf:
         raise InputError(f"--times is {times:g}, expected a number above 0")
-    size, settings = problem_size * times, options.settings_from(per_node, threads, parameter, frequency)
+    size, settings = problem_size * times, stated.settings(frequency)
     gone = unfold_names(drain, "--drain")
     demands = {"least_efficiency": least_efficiency}
     changes = demands | {"processors": rankings.counts(processors, where="--processors")}
