@@ -56,8 +56,24 @@ class Numbers(NamedTuple):
 #: deviation changes no mean error by more than 3 % of it.
 PRIOR = Numbers(0.0, 2.0, np.log(0.004), 1.0, 1.0, np.log(0.06), -0.5, -0.5, 0.9, 0.2)
 SPREAD = Numbers(10.0, 0.8, 2.0, 0.07, 0.05, 1.8, 0.5, 0.5, 0.2, 0.3)
+#: The prior median of communication grows with this power of P0, since it is stated for two processors, relative to the
+#: computation on P0. With 1 the prior would be that of the program on one processor, whatever the processors of its
+#: runs; with 1/2, the same share of the time on any P0, as if everybody used as many processors as keep it small. With
+#: 0, communication of runs that all used hundreds of processors was taken for computation (``docs/models.md``).
+BY_FEWEST = 0.75
 #: Lower bounds: time must not fall with a heavier load, nor computation grow with P.
 LEAST = np.array([0.0 if name in ("speedup", "cpu", "bandwidth", "waiting") else -np.inf for name in Numbers._fields])
+
+
+def prior_means(fewest: float) -> Numbers:
+    """Prior means of the parameters of runs on ``fewest`` processors and more.
+
+    Examples
+    --------
+    >>> prior_means(1.0) == PRIOR, round(float(np.exp(prior_means(256.0).communication)), 2)
+    (True, 3.84)
+    """
+    return PRIOR._replace(communication=PRIOR.communication + BY_FEWEST * np.log(fewest))
 
 
 @dataclass(frozen=True)
@@ -114,9 +130,9 @@ class Structure:
         size, bandwidth = (float(np.exp(np.log(values).mean())) for values in (runs.problem_size, links))
         powers = tuple(prior.value for prior in effects.priors)
         setting = (np.nan,) * len(effects.columns.columns)
-        bare = cls(PRIOR, size, float(runs.processors.min()), bandwidth, effects, powers, setting)
+        bare = cls(prior_means(p0 := float(runs.processors.min())), size, p0, bandwidth, effects, powers, setting)
         amount = np.median(np.log(runs.time / bare.of_runs(runs, rows).time))
-        return replace(bare, numbers=PRIOR._replace(amount=float(amount)))
+        return replace(bare, numbers=bare.numbers._replace(amount=float(amount)))
 
     @property
     def vector(self) -> Floats:

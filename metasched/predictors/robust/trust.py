@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from metasched.predictors.contract import Floats
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.model import Model
-from metasched.predictors.robust.structure import PRIOR, SPREAD
+from metasched.predictors.robust.structure import SPREAD, prior_means
 from metasched.records import InputError, Run
 
 #: A user is trusted if the median error of all runs, and of the last ``LATEST``, is below this many standard
@@ -120,7 +120,8 @@ class _Comparison:
             off = np.abs(error) / np.hypot(spread, HABITS)
             explained = frozenset(k for k in range(len(self.users)) if _usual(off[self.of == k]) < FARTHEST)
             worth = sum(self.voices[k] * max(float(gain[self.of[inside] == k].mean()) / 2.0, 0.0) for k in believed)
-            away = (np.array(model.formula.numbers) - np.array(PRIOR))[1:] / np.array(SPREAD)[1:]
+            usual = prior_means(model.formula.processors)
+            away = (np.array(model.formula.numbers) - np.array(usual))[1:] / np.array(SPREAD)[1:]
             self._judged[believed] = explained, float(worth) - 0.5 * float(away @ away)
         return self._judged[believed]
 

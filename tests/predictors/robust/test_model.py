@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from candidate_functions.terms import Observations
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -223,3 +224,24 @@ def test_a_wild_run_among_its_like_counts_little() -> None:
     weights = Model.fit(measured(made)).weights
     assert weights[-1] < 0.2
     assert weights[:-1].min() > 0.5
+
+
+@pytest.mark.parametrize("sent", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("fewest", [32.0, 256.0])
+def test_communication_of_runs_that_all_used_many_processors_is_not_taken_for_computation(
+    sent: float, fewest: float
+) -> None:
+    """Eight runs on 1, 2 and 4 times the fewest processors, of which a share ``sent`` is communication there."""
+
+    def took(n: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return 50.0 * (n / 1000.0) ** 2 * ((1.0 - sent) * fewest / p + sent * (p / fewest) ** -0.3)
+
+    off = []
+    where = np.full(2, 1000.0), fewest * np.array([0.125, 16.0]), np.ones(2), np.full(2, 1000.0)
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        n, p = generator.uniform(500.0, 1500.0, 8), fewest * generator.choice([1.0, 2.0, 4.0], 8)
+        time = took(n, p) * np.exp(generator.normal(0.0, 0.02, 8))
+        model = Model.fit(Observations.of(n, p, np.ones(8), np.full(8, 1000.0), time))
+        off.append(np.abs(np.log(model.predict(*where)[0] / took(*where[:2]))))
+    assert np.mean(off) < 0.11
