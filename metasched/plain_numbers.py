@@ -34,12 +34,20 @@ def span(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def number_of(number: int, noun: str) -> str:
+def number_of(number: int, noun: str, nouns: str = "", separator: str = "") -> str:
     """A number with its noun.
+
+    Parameters
+    ----------
+    number : how many.
+    noun : for one.
+    nouns : for several; by default with an s.
+    separator : between thousands.
 
     Examples
     --------
-    >>> number_of(1, "run"), number_of(3, "run")
-    ('1 run', '3 runs')
+    >>> number_of(1, "run"), number_of(3, "run"), number_of(0, "search", "searches"), number_of(2048, "node", "", ",")
+    ('1 run', '3 runs', '0 searches', '2,048 nodes')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    digits = f"{number:,}".replace(",", separator)
+    return f"{digits} {noun if number == 1 else nouns or noun + 's'}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from metasched.plain_numbers import number_of
+
 
 def ago(age: float) -> str:
     """How long ago something was, from its age (s).
@@ -40,18 +42,6 @@ def figure(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    Parameters
-    ----------
-    number : how many.
-    one : the noun for one.
-    many : the noun for several; by default with an s.
-
-    Examples
-    --------
-    >>> count(1, "node"), count(2, "node"), count(0, "search", "searches")
-    ('1 node', '2 nodes', '0 searches')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", "\u202f")
+def count(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun, with thin spaces between thousands; see :func:`~metasched.plain_numbers.number_of`."""
+    return number_of(number, noun, nouns, "\u202f")
