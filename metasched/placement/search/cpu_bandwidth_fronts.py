@@ -132,7 +132,7 @@ class Fronts:
         self.exact = bound is None
         self._entries = group, node, width
         if tree is not None:
-            wanted = self._offered > 0 if needed is None else needed.of(self.cluster, self._offered)
+            wanted = self._offered > 0 if needed is None else needed.of(self.cluster, tree, self._offered)
             kept = np.flatnonzero(wanted.take(node) & tree.narrowed_above(group, width))
             group, node, width = group.take(kept), node.take(kept), width.take(kept)
         processors = self._offered.take(node)

@@ -39,8 +39,8 @@ class NeededNodes:
     >>> needed, offered = NeededNodes(most=1), np.ones(3, np.int64)
     >>> state = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.9, 0.8, 0.7])
     >>> later = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.4, 0.8, 0.7])
-    >>> needed.of(state, offered).tolist(), needed.of(later, offered).tolist()
-    ([True, False, False], [False, True, False])
+    >>> [needed.of(each, each.network, offered).tolist() for each in (state, later)]
+    [[True, False, False], [False, True, False]]
     """
 
     def __init__(self, most: int) -> None:
@@ -48,23 +48,22 @@ class NeededNodes:
         self._columns, self._kept = np.empty((3, 0)), np.empty(0, np.bool_)
         self._group, self._node, self._spare = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 
-    def of(self, cluster: ClusterState, offered: Ints) -> Flags:
-        """Which nodes these are, shape (n,); all that offer processors where the network is no tree.
+    def of(self, cluster: ClusterState, tree: Topology, offered: Ints) -> Flags:
+        """Which nodes these are, shape (n,).
 
         Parameters
         ----------
         cluster : in any state with the same nodes, network and turns as before.
+        tree : its network.
         offered : the processors that the job may take on each node, shape (n,).
         """
-        if not isinstance(cluster.network, Topology):
-            return np.asarray(offered > 0)
         columns = np.stack([offered, cluster.effective_cpu, cluster.available_bandwidth])
         if columns.shape != self._columns.shape:
-            self._find(cluster, cluster.network, columns)
+            self._find(cluster, tree, columns)
         better = (columns > self._columns).any(axis=0)
         worse = np.where((columns < self._columns).any(axis=0), self._columns[0], 0.0)
         if (np.bincount(self._group, worse.take(self._node), self._spare.size) > self._spare).any():
-            self._find(cluster, cluster.network, columns)
+            self._find(cluster, tree, columns)
             return self._kept
         return (self._kept | better) & (offered > 0)
 

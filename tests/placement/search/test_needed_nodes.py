@@ -76,9 +76,10 @@ def test_nodes_are_searched_again_only_after_many_changes(monkeypatch: pytest.Mo
     whole = needed_nodes.needed
     monkeypatch.setattr(needed_nodes, "needed", lambda *given: searches.append(0) or whole(*given))
     state = ClusterState.make("c", [f"n{number}" for number in range(400)], available_cpu=draw.uniform(0.1, 1.0, 400))
-    nodes = needed_nodes.NeededNodes(4)
+    nodes, tree = needed_nodes.NeededNodes(4), state.network
+    assert isinstance(tree, Topology)
     for number in range(1, 51):
-        kept = nodes.of(state, state.processors)
+        kept = nodes.of(state, tree, state.processors)
         assert kept.sum() < 100
         fastest = np.argsort(-state.available_cpu)[0]
         state = replace(state, available_cpu=np.where(np.arange(400) == fastest, 0.01, state.available_cpu))
