@@ -208,19 +208,14 @@ class Neighbours:
         run_time : how long it ran (s).
         now : when it ended (s).
         """
-        if key not in self._known:
+        if (known := self._left(key)) is None:
             return None
-        job, submitted, found = self._known.pop(key)
-        if (running := self._running.get(job.user)) is not None:
-            running.pop(key, None)
-            if not running:
-                del self._running[job.user]
+        job, submitted, found = known
         column = self._column(job, run_time, now, submitted)
         for rings, name, most in ((self._own, job.user, OWN), (self._others, job.limit, OTHERS)):
-            ring = rings.get(name)
-            if ring is None:
-                ring = rings[name] = _Ring(most)
-            ring.add(column)
+            if name not in rings:
+                rings[name] = _Ring(most)
+            rings[name].add(column)
         if len(self._others) > MOST_LIMITS:
             del self._others[next(iter(self._others))]
         self._learn(job.user, found, run_time)
@@ -228,12 +223,16 @@ class Neighbours:
 
     def withdrawn(self, key: Hashable) -> None:
         """Forget a job that has left the queue without running."""
-        if key in self._known:
-            job, *_ = self._known.pop(key)
-            if (running := self._running.get(job.user)) is not None:
-                running.pop(key, None)
-                if not running:
-                    del self._running[job.user]
+        self._left(key)
+
+    def _left(self, key: Hashable) -> tuple[Submission, float, Forecast] | None:
+        """What is kept of a job, which is kept no longer; None if it is unknown."""
+        known = self._known.pop(key, None)
+        if known is not None and (running := self._running.get(known[0].user)) is not None:
+            running.pop(key, None)
+            if not running:
+                del self._running[known[0].user]
+        return known
 
     def remaining(self, key: Hashable, ran: float) -> float:
         """Predicted remaining run time (s) of a job after ``ran`` seconds; its whole run time if that is 0."""
