@@ -15,6 +15,7 @@ from metasched.records import InputError
 from metasched.signature.actions import NULL, ActionTable
 from metasched.signature.expanding import lines
 from metasched.signature.folding import folded, length, unfolded
+from metasched.signature.phases import Machine, phases_of
 from metasched.signature.traces import trace_of
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
 from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
@@ -157,3 +158,17 @@ def test_what_is_received_from_nobody_hides_no_message_that_is_lost() -> None:
     ):
         with pytest.raises(InputError, match="more messages from 0 to 1 are"):
             trace_of(actions).checked()
+
+
+def test_borders_whose_calls_fold_another_way_have_the_phases_of_the_others() -> None:
+    # Before each call there is some work, so that equal neighbours are a loop of two; a border folds three of four.
+    def steps(peers: tuple[int, ...]) -> list[tuple[str, tuple[float, ...]]]:
+        posts = [(name, (peer, 1, 8, -1)) for name in ("irecv", "isend") for peer in peers]
+        calls = [*posts, ("waitall", (len([peer for peer in peers if peer >= 0]) * 2,))]
+        return [part for call in calls for part in (("compute", (1e5,)), call)] * 20
+
+    border, inner = steps((NULL, 1, 1, 1)), steps((0, 0, 1, 0))
+    trace = trace_of({0: [("init", ()), *border], 1: [("init", ()), *inner]})
+    found = phases_of(trace, Machine())
+    first, *_ = found.phases
+    assert (first.weight, first.share) == (1, 0.0)
