@@ -25,10 +25,13 @@ PEERS = {
 }
 #: Where lists as long as the communicator stand: ``V`` a list, ``s`` a number; a leading ``i`` changes nothing.
 LISTS = {"alltoallv": "sVsVss", "gatherv": "sVsss", "scatterv": "Vssss", "allgatherv": "sVss", "reducescatter": "Vss"}
+#: What ends the names of operations among some of the processes, how many of which comes first.
+AMONG_SOME = "_on"
+LISTS |= {f"{name}{AMONG_SOME}": f"s{pattern}" for name, pattern in LISTS.items()}
 #: Marks of a program in parts: where a part stands, and where one of its turns ends. No process does anything there.
 PART, TURN = "part", "turn"
-#: What ends the names of operations among some of the processes.
-AMONG_SOME = "_on"
+#: Where operations among some of the processes have the rank of their root.
+ROOTS = {f"{name}{AMONG_SOME}": place for name, place in (("bcast", 2), ("reduce", 3), ("gather", 3), ("scatter", 3))}
 #: Actions that are no calls.
 NO_CALLS = ("compute", "init", "finalize", PART, TURN)
 #: Actions whose numbers tell no bytes.
@@ -67,6 +70,11 @@ class Shape:
     def peers(self) -> tuple[int, ...]:
         """The places of ranks among the numbers."""
         return tuple(place for place in PEERS.get(self.name.lower(), ()) if place < self.numbers)
+
+    @property
+    def root(self) -> int:
+        """The place of the root's rank among the numbers of an operation among some of the processes, else -1."""
+        return ROOTS.get(self.name.lower().removeprefix("i"), -1)
 
 
 def some_of(name: str, numbers: Sequence[float]) -> tuple[str, int] | None:
@@ -180,6 +188,9 @@ class ActionTable:
             sent = 0.0 if 1 in shape.nulls else numbers[0] * TYPE_BYTES.get(int(numbers[4]), 1)
             got = 0.0 if 3 in shape.nulls else numbers[2] * TYPE_BYTES.get(int(numbers[5]), 1)
             return sent + got
+        if _plain(low).removesuffix(AMONG_SOME) == "reducescatter" and shape.lists:
+            # What each gets in the end, in a list; what is reduced is as long as all of them.
+            return float(self.lists[action][0].sum()) * TYPE_BYTES.get(int(numbers[-1]), 1)
         if (some := some_of(low, numbers)) is not None:
             return abs(numbers[1]) * TYPE_BYTES.get(int(numbers[-1]), 1) if some[0] not in WITHOUT_DATA else 0.0
         if low in WITHOUT_DATA or not numbers:

@@ -631,13 +631,20 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
     samples : the rows; sides that are the same at all their counts are not distinguished.
     """
     topology = rule.topology or samples.topology
-    shifts = [each for each in peer.table or (peer,) if each.axes] if peer is not None else []
-    ways = {
-        place
-        for each in shifts
-        for place, axis in enumerate(each.axes)
-        if each.topology == topology and axis.kind == "shift" and (axis.by.terms or axis.by.constant)
-    }
+    if peer is not None and peer.table and peer.placement is None and not rule.table:
+        table = tuple(off_the_way(rule, each, samples) for each in peer.table)
+        return replace(peer, table=table) if len({*table}) > 1 else table[0]
+    last = len(TOPOLOGIES[topology](samples.distinct[0])) - 1
+    # The next rank is the neighbour along the last side of every grid.
+    ways = (
+        {
+            last if peer.topology == "line" else place
+            for place, axis in enumerate(peer.axes)
+            if peer.topology in (topology, "line") and axis.kind == "shift" and (axis.by.terms or axis.by.constant)
+        }
+        if peer is not None
+        else set()
+    )
     terms = rule.expression.terms if rule.expression is not None else ()
     factors = [factor for _, atom in terms for factor in atom.split("*")]
     if len(ways) != 1 or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):

@@ -21,8 +21,9 @@ Floats = NDArray[np.float64]
 
 #: Share of the time that the relevant phases cover at least.
 COVERED = 0.95
-#: What it costs to put one more stretch of a process into a phase, in units of the logarithm of how often it is run.
-SHARED = 0.01
+#: What it costs to put one more stretch of a process into a phase, and one that extends over another part of the run,
+#: in units of the logarithm of how often it is run, which counts up to 1.
+SHARED, ELSEWHERE = 0.01, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,34 +222,58 @@ def located(programs: Sequence[NDArray[np.integer[Any]]]) -> tuple[NDArray[np.in
     --------
     >>> weights, places = located([np.array([7, 1, 2, 1, 2, 9]), np.array([7, 1, 1, 9])])
     >>> weights.tolist(), [each.tolist() for each in places]
-    ([1, 2, 1], [[0, 1, 1, 1, 1, 2], [0, 0, 0, 0]])
+    ([1, 2, 1], [[0, 1, 1, 1, 1, 2], [1, 1, 1, 1]])
     """
     parts = []
     for shapes in programs:
         found: list[tuple[int, list[int]]] = []
         numbered = _segments(folded(np.asarray(shapes, dtype=np.int64)), 1, found)
         parts.append((found, unfolded(numbered)))
-    # The process with most actions has every phase; the others' are put beside its own by weight and order.
-    whole, _ = max(parts, key=lambda part: part[1].size)
-    weights = np.array([weight for weight, _ in whole])
-    return weights, [segments if found is whole else _beside(found, whole)[segments] for found, segments in parts]
+    # The process with most actions has every phase; the others' are put beside its own by weight, order and extent.
+    stretches = [(np.array([weight for weight, _ in found]), _extents(segments)) for found, segments in parts]
+    fullest = max(range(len(parts)), key=lambda place: parts[place][1].size)
+    return stretches[fullest][0], [
+        segments if place == fullest else _beside(stretches[place], stretches[fullest])[segments]
+        for place, (_, segments) in enumerate(parts)
+    ]
 
 
-def _beside(found: list[tuple[int, list[int]]], whole: list[tuple[int, list[int]]]) -> NDArray[np.int64]:
-    """Which phase of the fullest process each stretch of another one belongs to.
-
-    They stay in order, and phases are run as often as their stretches, as nearly as that allows: where a border has
-    three equal calls in a row, which are a loop, others may have four. Several stretches may belong to one phase.
+def _extents(segments: NDArray[np.int64]) -> Floats:
+    """Where each stretch begins and ends, as shares of what a process does; an array of shape (2, stretches).
 
     Examples
     --------
-    >>> [_beside([(each, []) for each in one], [(each, []) for each in (1, 20, 60, 20, 4)]).tolist()
+    >>> _extents(np.array([0, 1, 1, 2, 1])).tolist()
+    [[0.0, 0.2, 0.6], [0.2, 1.0, 0.8]]
+    """
+    _, first = np.unique(segments, return_index=True)
+    _, last = np.unique(segments[::-1], return_index=True)
+    return np.stack([first, segments.size - last]) / max(segments.size, 1)
+
+
+def _beside(stretches: tuple[NDArray[np.int64], Floats], phases: tuple[NDArray[np.int64], Floats]) -> NDArray[np.int64]:
+    """Which phase of the fullest process each stretch of another one belongs to.
+
+    They stay in order, and extend over the same part of the run, and are run as often, as nearly as that allows: where
+    a border has three equal calls in a row, which are a loop, others may have four; a worker has a part of its master's
+    turns. Several stretches may belong to one phase.
+
+    Parameters
+    ----------
+    stretches, phases : of each how often it is run, and its extent.
+
+    Examples
+    --------
+    >>> everywhere = np.array([[0.0] * 5, [1.0] * 5])
+    >>> [_beside((np.array(one), everywhere[:, : len(one)]), (np.array([1, 20, 60, 20, 4]), everywhere)).tolist()
     ...  for one in ((1, 80, 20, 4), (1, 20, 60, 20, 4), (20, 4, 4), (1, 4))]
     [[0, 2, 3, 4], [0, 1, 2, 3, 4], [1, 4, 4], [0, 4]]
     """
-    often, phases = (np.log([weight for weight, _ in each]) for each in (found, whole))
+    (often, (begin, end)), (weights, (start, stop)) = stretches, phases
+    common = np.maximum(np.minimum(end[:, None], stop) - np.maximum(begin[:, None], start), 0.0)
+    either = np.maximum(end[:, None], stop) - np.minimum(begin[:, None], start)
     # What it costs at least to have put all stretches up to one into phases, and that one into each of them.
-    costs = np.abs(often[:, None] - phases)
+    costs = np.minimum(np.abs(np.log(often)[:, None] - np.log(weights)), 1.0) + ELSEWHERE * (1.0 - common / either)
     for row in range(1, often.size):
         before = np.minimum.accumulate(costs[row - 1])
         costs[row] += np.minimum(np.concatenate([[np.inf], before[:-1]]), costs[row - 1] + SHARED)

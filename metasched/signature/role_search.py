@@ -15,7 +15,7 @@ from metasched.signature.attributes import Attribute, of_known_lengths, shared_l
 from metasched.signature.expressions import Expression
 from metasched.signature.fits import Fit, add, shares_by_name
 from metasched.signature.folding import Loop, Node, folded
-from metasched.signature.matching import Places, likened, matched, merged, program_of
+from metasched.signature.matching import Places, Program, Repeat, likened, matched, merged, program_of
 from metasched.signature.numbered_runs import spread, whole_of
 from metasched.signature.roles import Cell
 from metasched.signature.rule_search import RANKS, GivenUpError, RuleSearch
@@ -32,6 +32,27 @@ VALUES = 3
 def _goes_round(role: Role) -> bool:
     """Whether a loop runs a number of times that is divided by n: turns that come round are no loop of the program."""
     return any("1/" in atom for each in role.counts if each.expression for _, atom in each.expression.terms)
+
+
+def _same_in_all(program: Program, places: Mapping[int, Places]) -> bool:
+    """Whether loops of nothing but another loop run that one as often in every run, but themselves not.
+
+    Then numbers that come round after as many turns as a side is long made two loops of one.
+    """
+    for outer in program.repeats:
+        inner = outer.body[0]
+        if len(outer.body) > 1 or not isinstance(inner, Repeat):
+            continue
+        depth = len(outer.loops)
+        totals: dict[tuple[int, ...], int] = {}
+        for place, each in places.items():
+            for row in each.repeats[inner.number]:
+                around = place, *row[:depth]
+                totals[around] = totals.get(around, 0) + row[-1]
+        counts = {row[-1] for each in places.values() for row in each.repeats[outer.number]}
+        if len({*totals.values()}) == 1 < len(counts):
+            return True
+    return False
 
 
 def _cost(found: Found) -> tuple[float, int]:
@@ -146,6 +167,8 @@ class RoleSearch:
             if len(places) == len(found) and shown:
                 break
         else:
+            return None
+        if _same_in_all(program, places):
             return None
         unruled: dict[str, Floats] = {}
         counts = [self.search.count(program, number_, places, seen, unruled) for number_ in range(len(program.repeats))]

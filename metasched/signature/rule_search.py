@@ -207,7 +207,8 @@ class RuleSearch:
                 by_column[column] = partners[column]
                 continue
             peer = column in shape.peers
-            one, ruled = self._number(samples, values, (shape_number, column), peer, tolerance, bool(partners))
+            root = column == shape.root
+            one, ruled = self._number(samples, values, (shape_number, column), peer, tolerance, bool(partners), root)
             if partners and len(samples.distinct) < len(self.runs) and not _plain_share(one):
                 one, ruled = regression(samples, values), False
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
@@ -282,6 +283,7 @@ class RuleSearch:
         peer: bool,
         tolerance: float,
         along: bool = False,
+        root: bool = False,
     ) -> tuple[Attribute, bool]:
         few = len(samples.distinct) < len(self.runs)
         if not few and np.all(values == values[0]) and not peer:
@@ -299,7 +301,9 @@ class RuleSearch:
             question = (samples.fingerprint(values), peer, tolerance, tuple(chosen), tuple(simple))
             if question in self.without:
                 return None
-            found = attribute(samples, values, self.topologies, peer, tolerance, chosen, simple)
+            # A root in a row of a grid is a place there, like a partner.
+            found = attribute(samples, values, self.topologies, True, tolerance, chosen, simple) if root else None
+            found = found or attribute(samples, values, self.topologies, peer, tolerance, chosen, simple)
             if found is None:
                 self.without.add(question)
                 self.lost += peer

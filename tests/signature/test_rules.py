@@ -290,3 +290,31 @@ def test_a_box_is_found_whose_faces_are_shared_along_the_sides_of_its_roles() ->
     texts = [[[each.table.text(action) for action in process if not each.table.shapes[each.table.shape[action]].nulls]
               for process in each.processes] for each in (made, true)]  # fmt: skip
     assert texts[0] == texts[1]
+
+
+def swept(n: int) -> Trace:
+    """Panels that places of rows and of columns send round in turn, then pipelines along both."""
+    rows, columns = sorted(TOPOLOGIES["grid 01"](n), reverse=True)
+    actions: dict[int, list[tuple[str, tuple[float, ...]]]] = {}
+    for rank in range(n):
+        row, column = divmod(rank, columns)
+        body: list[tuple[str, tuple[float, ...]]] = [("init", ())]
+        for step in range(12):
+            body.append(("bcast_on", (columns, 15360 // rows, row * columns + step % columns, -1)))
+            body.append(("bcast_on", (rows, 15360 // columns, step % rows * columns + column, -1)))
+        for tag in range(4):
+            body += [("recv", (rank - 1, tag, 960 // rows, -1))] * (column > 0)
+            body += [("recv", (rank - columns, tag, 960 // columns, -1))] * (row > 0)
+            body += [("send", (rank + 1, tag, 960 // rows, -1))] * (column < columns - 1)
+            body += [("send", (rank + columns, tag, 960 // columns, -1))] * (row < rows - 1)
+        actions[rank] = [*body, ("finalize", ())]
+    return trace_of(actions)
+
+
+def test_what_comes_round_in_rows_and_columns_is_no_loop_of_its_own_and_messages_go_along_both() -> None:
+    made, true = expanded(fit([swept(n) for n in (4, 8, 16)]).application, 32), swept(32)
+    for mine, theirs in zip(_texts(made), _texts(true), strict=True):
+        # Which roots follow the fourth of a row stays open: no run has longer rows.
+        kept = [[each for each in one if not each.startswith("bcast_on")] for one in (mine, theirs)]
+        assert kept[0] == kept[1]
+        assert len(mine) == len(theirs)

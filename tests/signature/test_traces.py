@@ -61,6 +61,23 @@ def test_the_bytes_of_operations_of_some_processes_count() -> None:
     assert volumes == [1000.0, 30.0, 0.0]
 
 
+def test_lists_of_operations_of_some_processes_are_lists_and_their_bytes_count() -> None:
+    table = ActionTable()
+    shapes = []
+    for many in (2, 4):
+        each = [100.0] * many
+        total = 100.0 * many
+        actions = [
+            table.add("alltoallv_on", [many, total, *each, total, *each, -1, -1]),
+            table.add("reducescatter_on", [many, *each, 0, -1]),
+            table.add("reducescatter", [*each, 0, -1]),
+        ]
+        assert [table.volume(action) for action in actions] == [total] * 3
+        assert [len(table.lists[action][0]) for action in actions] == [many] * 3
+        shapes.append([table.shape[action] for action in actions])
+    assert shapes[0] == shapes[1]
+
+
 @given(st.lists(st.integers(0, 3), max_size=60))
 def test_folding_loses_nothing(sequence: list[int]) -> None:
     nodes = folded(sequence)
@@ -172,3 +189,15 @@ def test_borders_whose_calls_fold_another_way_have_the_phases_of_the_others() ->
     found = phases_of(trace, Machine())
     first, *_ = found.phases
     assert (first.weight, first.share) == (1, 0.0)
+
+
+def test_what_workers_do_belongs_to_the_loop_of_their_master() -> None:
+    for workers in (3, 15):
+        turns = 240 // workers
+        task, answer = ("send", (1, 0, 8, -1)), ("recv", (1, 0, 8, -1))
+        master = [task] * workers + [answer, ("compute", (10.0,)), task] * (240 - workers) + [answer] * workers
+        worker = [("recv", (0, 0, 8, -1)), ("compute", (1e7,)), ("send", (0, 0, 8, -1))] * turns
+        actions = {rank: worker if rank else master for rank in range(workers + 1)}
+        found = phases_of(trace_of(actions), Machine())
+        most = max(found.phases, key=lambda each: each.share)
+        assert (most.weight, most.share > 0.9) == (240 - workers, True)
