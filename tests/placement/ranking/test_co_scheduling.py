@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_model import Known
 
+from metasched.placement.clusters.bandwidth_matrix import BandwidthMatrix
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.description import build_description
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
@@ -51,6 +52,19 @@ def test_jobs_on_other_nodes_still_share_an_uplink() -> None:
     assert across[0] > 1.3
     assert across[1] > 100
     assert within == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("nodes", [[0], [1], [0, 1], [1, 3], [0, 1, 2, 3]])
+def test_in_a_measured_network_the_nodes_own_links_are_shared_as_on_one_switch(nodes: list[int]) -> None:
+    measured = BandwidthMatrix(np.full((4, 4), 1e8))
+    job = RunningJob(("a", "c"), (1, 1), 1.0, 1000.0)
+    found = [
+        shared(ClusterState.make("c", list("abcd"), available_bandwidth=[50.0, 100.0, 200.0, 400.0], network=network),
+               job, Known(work=1.0, traffic=1e5), nodes)
+        for network in (measured, None)
+    ]  # fmt: skip
+    assert found[0] == pytest.approx(found[1])
+    assert (found[0] == (1.0, 0.0)) is ({*nodes} <= {1, 3})
 
 
 def test_each_rack_has_the_uplink_that_is_its_own() -> None:
