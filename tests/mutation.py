@@ -176,7 +176,9 @@ def _name(node: ast.expr) -> str:
 
 
 def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:
-    return node.lineno, node.col_offset
+    """Where a node begins, with its decorators."""
+    first, *_ = *getattr(node, "decorator_list", ()), node
+    return first.lineno, first.col_offset - (first is not node)
 
 
 def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:

@@ -330,6 +330,9 @@ def test_what_changes_no_behaviour_is_no_mutant(tmp_path: Path) -> None:
 
 
         class Thing(Protocol):
+            @property
+            def name(self) -> str: ...
+
             def size(self, most: int = 9) -> int: ...
 
 
