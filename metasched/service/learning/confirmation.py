@@ -93,9 +93,10 @@ class Waiting:
         return scheduler in self._sources
 
     def add(self, pending: Pending) -> None:
-        """Queue a job until its scheduler confirms how it ended."""
+        """Queue a job until its scheduler confirms how it ended; a job as reported knows more than its stored run."""
         with self._lock:
-            self._waiting[pending.uid] = pending
+            if pending.job is not None or pending.uid not in self._waiting:
+                self._waiting[pending.uid] = pending
 
     def confirm(
         self,

@@ -304,6 +304,19 @@ def test_a_run_whose_nodes_boot_first_or_are_cleaned_up_for_long_is_learned_with
         assert kept.learnable == bool(learned)
 
 
+def test_a_job_reported_before_the_daemon_has_caught_up_keeps_its_placement_and_its_times(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": replace(WELL, started=NOW, ended=NOW + 4.0)})
+    with site(tmp_path, scheduler) as here:
+        here.store.placements.add([asked("0a", NOW - 1.0)])
+        here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
+        here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        assert [each.run.execution_time for each in here.learned] == [5.0]
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is not None
+
+
 @pytest.mark.parametrize(("started", "ended"), [(5.0, 9.0), (0.0, 4.0)])
 def test_a_run_that_was_shorter_than_was_stored_before_a_restart_is_not_learned(
     tmp_path: Path, started: float, ended: float
