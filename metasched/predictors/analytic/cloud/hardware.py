@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.predictors.analytic.cloud.profile import LEAST, MOST
 from metasched.records import InputError, check_count
 
 
@@ -33,8 +34,10 @@ class Server:
 
     def __post_init__(self) -> None:
         check_count(f"cores of server {self.name}", self.cores)
-        if not 0 < self.speed < math.inf:
-            raise InputError(f"speed of server {self.name} is {self.speed}, expected a finite number above 0")
+        if not LEAST <= self.speed <= MOST:
+            raise InputError(
+                f"speed of server {self.name} is {self.speed}, expected a number from {LEAST:g} to {MOST:g}"
+            )
 
 
 @dataclass(frozen=True)

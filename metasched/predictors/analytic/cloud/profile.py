@@ -6,10 +6,12 @@ partners are, or the shape of the process grid, and how often a process stops to
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from metasched.records import InputError, check_count
+
+#: Numbers of a profile: their squares and quotients are numbers too.
+LEAST, MOST = 1e-100, 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class Profile:
         object.__setattr__(self, "processes", int(self.processes))
         for name in ("sends", "message_size", "execution_time", "exchanges"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{name} is {value}, expected a finite number above 0")
+            if value is not None and not LEAST <= value <= MOST:
+                raise InputError(f"{name} is {value}, expected a number from {LEAST:g} to {MOST:g}")
         if not 0 <= self.waiting_time < self.execution_time:
             raise InputError(
                 f"waiting_time is {self.waiting_time}, expected from 0 to below execution_time, {self.execution_time}"

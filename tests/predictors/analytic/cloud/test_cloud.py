@@ -117,8 +117,8 @@ def test_the_published_network_knows_no_law_but_the_papers_two() -> None:
         (2.5, 1.0, "cores of server s"),
         (0, 1.0, "whole number"),
         (True, 1.0, "whole number"),
-        (2, 0.0, "above 0"),
-        (2, math.inf, "finite"),
+        (2, 0.0, "speed of server s is 0.0, expected a number from 1e-100 to 1e[+]100"),
+        (2, math.inf, "speed of server s is inf"),
     ],
 )
 def test_a_server_that_cannot_be_is_refused(cores: float, speed: float, message: str) -> None:
