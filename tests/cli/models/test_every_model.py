@@ -47,6 +47,22 @@ def metasched(
     return partial(call, capsys)
 
 
+@pytest.mark.parametrize("method", ["spmd", "cloud", "tournament"])
+def test_any_method_is_fitted_to_runs_whose_settings_vary(metasched: Callable[..., Answer], method: str) -> None:
+    varied = [
+        replace(run, extra={"parameter:solver": "cg" if number % 2 else "jacobi", "threads": str(1 + number % 3)})
+        for number, run in enumerate(runs(30))
+    ]
+    write_runs("runs.csv", varied)
+    options = PROFILED if method != "spmd" else ()
+    assert metasched("fit", "runs.csv", "-o", "m.json", "--method", method, *options, "--json")[0] == 0
+    request = "--problem-size", 1000, "--processors", 4, "--cpu", 0.9, "--bandwidth", 80
+    setting = ("--parameter", "solver=cg") if method != "tournament" else ()
+    status, out, _ = metasched("predict", "m.json", *request, *setting, "--json")
+    assert status == 0
+    assert json.loads(out)["execution_time"] > 0
+
+
 def test_profiles_may_tell_the_grid_of_processes(metasched: Callable[..., Answer]) -> None:
     header, *rows = PROFILES.splitlines()
     grid = [f"{header},mean_distance,exchanges,dimensions", *(f"{row},1,50,1" for row in rows)]

@@ -95,8 +95,11 @@ class CloudPredictor(LogRegression):
         }
 
     def _modelled(self, points: Floats) -> Floats:
-        """Logarithms of the model's times at the size profiled, for logarithms of N, P, CPU and bandwidth."""
-        return np.log([self._seconds(round(p), cpu, bandwidth) for _, p, cpu, bandwidth in np.exp(points)])
+        """Logarithms of the model's times at the size profiled, for logarithms of N, P, CPU and bandwidth.
+
+        Columns of settings, which follow, do not matter to it.
+        """
+        return np.log([self._seconds(round(p), cpu, bandwidth) for _, p, cpu, bandwidth in np.exp(points[:, :4])])
 
     def _seconds(self, processes: int, cpu: float, bandwidth: float) -> float:
         servers = tuple(replace(server, speed=server.speed * cpu) for server in self.hardware.servers)

@@ -127,9 +127,12 @@ class SpmdPredictor(LogRegression):
         return dict(zip(names, self.fitted.values.tolist(), strict=True))
 
     def _time(self, values: Floats, points: Floats, origin: Floats) -> Floats:
-        """Times for logarithms of N, P, CPU and bandwidth, shape (n, 4); NaN where the model is not defined."""
+        """Times for logarithms of N, P, CPU and bandwidth, shape (n, 4 + c); NaN where the model is not defined.
+
+        Columns of settings, the last c, do not matter to it.
+        """
         phase = replace(self.template, **dict(zip(PARAMETERS, values[:7].tolist(), strict=True)))
-        size, processors, cpu, bandwidth = (points - origin).T
+        size, processors, cpu, bandwidth = (points[:, :4] - origin).T
         data = values[8] * size
         scale = Scale(np.exp(values[7] * size - cpu), np.exp(data - bandwidth), np.exp(data))
         counts = np.exp(processors).round().astype(np.int64)
