@@ -85,7 +85,7 @@ ORDER = {
     "metasched.placement": ["clusters", "loads", "search", "ranking", "moving", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.cli": [
-        *("output", "options", "configured", "figures"),
+        *("output", "written_files", "options", "configured", "figures"),
         *("models", "placements", "signatures", "simulations", "history", "daemon"),
         *("runs", "hardware", "network", "solve", "app", "manual"),
     ],

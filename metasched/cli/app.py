@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from typer.core import TyperCommand, TyperGroup
 
 from metasched.cli import output
+from metasched.cli.written_files import without_loss
 from metasched.records import InputError
 from metasched.store.errors import StoreError
 
@@ -83,6 +84,7 @@ def load(verb: str) -> Any:
 def _with_words(command: Any) -> Any:
     """A command whose help, with those in its group, names the kind of a value by a word instead of a Python type."""
     types = {"help": bool} | (get_type_hints(command.callback) if command.callback else {})
+    without_loss(command, get_type_hints(command.callback, include_extras=True) if command.callback else {})
     for parameter in command.get_params(typer.Context(command)):
         parts = _parts(types.get(parameter.name))
         word = next((VALUES[kind] for kind in VALUES if kind in parts), None)

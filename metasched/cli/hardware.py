@@ -17,6 +17,7 @@ from metasched.blocks.formulas import answer
 from metasched.blocks.terms import Term
 from metasched.cli import output
 from metasched.cli.options import JsonOption, whole_numbers
+from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.files import hardware as entries
@@ -28,7 +29,7 @@ hardware = typer.Typer(
     help="Hardware: list, show and detect it, and predict blocks of an application on it.", no_args_is_help=True
 )
 EntryArgument = Annotated[str, typer.Argument(help="Name of an entry, or a file that ends in .toml.")]
-OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="File to write, ending in .toml.")]
+OutputOption = Annotated[Path | None, WRITTEN, typer.Option("-o", "--output", help="File to write, ending in .toml.")]
 
 
 @hardware.command("list")
@@ -152,7 +153,7 @@ def calibrate_verb(
     measurements: Annotated[
         Path, typer.Argument(help="CSV: block, value (s or W), data_size, nodes, threads, instructions.")
     ],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Entry to write, ending in .toml.")],
+    to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="Entry to write, ending in .toml.")],
     method: Annotated[
         Method, typer.Option(help="Table 1's forms, or forms chosen by the held-out error.")
     ] = Method.robust,
@@ -220,7 +221,7 @@ def _words(option: str, text: str) -> list[str]:
 
 @hardware.command("measure")
 def measure_verb(
-    to: Annotated[Path, typer.Option("-o", "--output", help="CSV to write.")],
+    to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="CSV to write.")],
     processes: Annotated[str, typer.Option(help="Numbers of processes, one on each node.")] = "2,3,4,6,8",
     sizes: Annotated[
         str, typer.Option(help="Message sizes in bytes; by default 1 to 4 MiB in powers of two.")
@@ -253,7 +254,7 @@ def measure_verb(
 @hardware.command("export")
 def export_verb(
     system: Annotated[Path, typer.Argument(help="System model (TOML), as for simulate.")],
-    simgrid: Annotated[Path, typer.Option(help="Platform file of SimGrid to write (XML).")],
+    simgrid: Annotated[Path, WRITTEN, typer.Option(help="Platform file of SimGrid to write (XML).")],
 ) -> None:
     """Write a system model as a platform of SimGrid, with powers for its plugin host_energy."""
     from metasched.simulation.simgrid import platform_xml

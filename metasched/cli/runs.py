@@ -16,6 +16,7 @@ from rich.table import Table
 from metasched.audit import audit
 from metasched.cli import options, output
 from metasched.cli.configured import ask_daemon, by_daemon, configuration, listening
+from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of, plain
 from metasched.records import InputError
 from metasched.schedulers import local
@@ -101,7 +102,9 @@ def run(
 def show_runs(
     context: typer.Context,
     target: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the runs that can be learned to this runs.csv.")
+        Path | None,
+        WRITTEN,
+        typer.Option("-o", "--output", help="Write the runs that can be learned to this runs.csv."),
     ] = None,
     application: options.ApplicationOption = None,
     cluster: options.ClusterOption = None,

@@ -18,6 +18,7 @@ from metasched.audit import audit
 from metasched.cli import output
 from metasched.cli.configured import ask_daemon, by_daemon, configuration, opened
 from metasched.cli.options import ConfigOption, DaemonOption, DatabaseOption, JsonOption
+from metasched.cli.written_files import WRITTEN
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
 from metasched.plain_numbers import number_of, span
@@ -196,7 +197,9 @@ def report_verb(
         typer.Option(min=1, help="Processors of the cluster; by default the number in the log, or an estimate."),
     ] = None,
     replayed: Annotated[int, typer.Option(min=100, help="Number of the newest jobs to replay.")] = 5000,
-    html: Annotated[Path | None, typer.Option(help="Write the report with pictures to this HTML file.")] = None,
+    html: Annotated[
+        Path | None, WRITTEN, typer.Option(help="Write the report with pictures to this HTML file.")
+    ] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,

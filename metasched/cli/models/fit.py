@@ -14,6 +14,7 @@ import typer
 from metasched.cli import options, output
 from metasched.cli.models.analytic import Analytic, Factory
 from metasched.cli.models.sorted_lists import list_document, show_list
+from metasched.cli.written_files import WRITTEN
 from metasched.fitting import METHODS
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.adaptive import adaptive
@@ -57,7 +58,7 @@ def fit(
     runs: Annotated[
         Path, typer.Argument(help="Measured runs (runs.csv), or the folder that contains them and phases.csv.")
     ],
-    model: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
+    model: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="Model file to write.")],
     method: MethodOption = Method.robust,
     application: options.ApplicationOption = None,
     cluster: options.ClusterOption = None,

@@ -12,6 +12,7 @@ from metasched.cli import figures, options, output
 from metasched.cli.models.evaluate import bar
 from metasched.cli.models.fit import Method, MethodOption, Models, make, select
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
+from metasched.cli.written_files import WRITTEN
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
@@ -19,7 +20,7 @@ from metasched.records import InputError
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.models import read_model
 
-OutputOption = Annotated[Path, typer.Option("-o", "--output", help="PNG file to write.")]
+OutputOption = Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="PNG file to write.")]
 CampaignArgument = Annotated[Path, typer.Argument(help="Folder with runs.csv, or a runs file, with train rows.")]
 
 plot = typer.Typer(help="Plot figures as PNG.", no_args_is_help=True)

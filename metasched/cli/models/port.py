@@ -10,6 +10,7 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption, LevelOption, check_level
+from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.porting.port import as_reference, port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
@@ -31,7 +32,9 @@ def port_verb(
         list[Path], typer.Option(help="Dedicated runs on 1 and 2 processors of a target (runs.csv); repeatable.")
     ],
     model_output: Annotated[
-        str, typer.Option("-o", "--output", help=f"Model file to write; {PLACE} stands for the name of the target.")
+        str,
+        WRITTEN,
+        typer.Option("-o", "--output", help=f"Model file to write; {PLACE} stands for the name of the target."),
     ],
     nodes: Annotated[
         list[str] | None,

@@ -15,6 +15,7 @@ from rich.table import Table
 from metasched.cli import figures, output
 from metasched.cli.models.scale_figures import scaling_over_servers
 from metasched.cli.options import JsonOption, whole_numbers
+from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import plain
 from metasched.predictors.analytic.cloud.baseline import ScalabilityAnalysis
 from metasched.predictors.analytic.cloud.hardware import Hardware
@@ -53,7 +54,7 @@ def scale(
         str | None, typer.Option(help="Processes on each server, separated by commas; replaces --processes.")
     ] = None,
     method: Annotated[Method, typer.Option(help="Queueing network to solve.")] = Method.synchronous,
-    picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG file to write.")] = None,
+    picture: Annotated[Path | None, WRITTEN, typer.Option("-o", "--output", help="PNG file to write.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time, speedup and efficiency against processes, and the number up to which more processes are worthwhile."""

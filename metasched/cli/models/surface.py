@@ -13,6 +13,7 @@ from rich.table import Table
 from metasched.cli import figures, output
 from metasched.cli.models.surface_figures import speedup_surface
 from metasched.cli.options import JsonOption, whole_numbers
+from metasched.cli.written_files import WRITTEN
 from metasched.predictors.analytic.spmd.application import Application
 from metasched.predictors.analytic.spmd.fitting import PARAMETERS, SurfaceFit, fit_surface
 from metasched.predictors.analytic.spmd.surface import execution_time
@@ -31,7 +32,7 @@ def surface(
     reference: Annotated[
         float | None, typer.Option(help="T_1 that speedups refer to (s); by default that of the application.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG file to write.")] = None,
+    picture: Annotated[Path | None, WRITTEN, typer.Option("-o", "--output", help="PNG file to write.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time and speedup of an SPMD application over processors and disks."""

@@ -14,6 +14,7 @@ from metasched.blocks.failures import FailureRate
 from metasched.cli import figures, options, output
 from metasched.cli.placements import rankings
 from metasched.cli.placements.given import Given
+from metasched.cli.written_files import WRITTEN
 from metasched.described_placements import ranked
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import Constraints, made, unfold_names
@@ -42,7 +43,9 @@ def whatif(
     node_mttf: Annotated[
         float | None, typer.Option(help="Mean seconds until a node fails; by default from Slurm's records.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="PNG of time and efficiency against P to write.")] = None,
+    picture: Annotated[
+        Path | None, WRITTEN, typer.Option(help="PNG of time and efficiency against P to write.")
+    ] = None,
     stated: options.SettingsOptions,
     frequency: options.FrequencyOption = None,
     level: options.LevelOption = 0.9,

@@ -12,6 +12,7 @@ from rich import box
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption, grouped, whole_numbers
+from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
 from metasched.signature.reporting import checked_count, unruled
 from metasched.store.files.hardware import hardware_of
@@ -94,7 +95,7 @@ def plot_verb(
     *,
     application: ApplicationArgument,
     processes: ProcessesOption,
-    picture: Annotated[Path, typer.Option("-o", "--output", help="PNG to write.")],
+    picture: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="PNG to write.")],
     engine: EngineOptions,
     as_json: JsonOption = False,
 ) -> None:

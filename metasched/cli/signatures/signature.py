@@ -15,6 +15,7 @@ from metasched.cli.options import JsonOption
 from metasched.cli.signatures.prediction import MOST_PROCESSES, plot_verb, predict_verb
 from metasched.cli.signatures.sizes import resize_verb
 from metasched.cli.signatures.synthetic import run_verb
+from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
@@ -43,7 +44,7 @@ signature = typer.Typer(help="Expand traces of message-passing applications to m
 @signature.command("record", context_settings={"allow_interspersed_args": False})
 def record_verb(
     launcher: Annotated[list[str], typer.Argument(help="Command that starts the program: mpirun -np 16 ./app")],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Folder to write the trace to.")],
+    to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="Folder to write the trace to.")],
     compiler: Annotated[str, typer.Option(help="mpicc of the MPI that the program was built with.")] = "mpicc",
     instructions: Annotated[
         Instructions,
@@ -88,7 +89,7 @@ def extract_verb(
             help="Folder of metasched signature record, trace of smpirun -trace-ti, or anchor file (.otf2) of Score-P."
         ),
     ],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
+    to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="Signature to write (JSON).")],
     speed: Annotated[float, typer.Option(help="Flop/s of the machine for which times are computed.")] = Machine().speed,
     bandwidth: Annotated[
         float, typer.Option(help="Bytes/s of the machine for which times are computed.")
@@ -248,7 +249,7 @@ SignaturesArgument = Annotated[list[Path], typer.Argument(help="Signatures of ru
 @signature.command("fit")
 def fit_verb(
     signatures: SignaturesArgument,
-    to: Annotated[Path, typer.Option("-o", "--output", help="Application to write (JSON).")],
+    to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="Application to write (JSON).")],
     points: Annotated[
         list[Path] | None,
         typer.Option(help="Signature (extract --timed) of a small workload on few processes; repeatable."),
@@ -337,7 +338,9 @@ SHOWN = 40
 def expand_verb(
     application: Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")],
     processes: Annotated[int, typer.Option(max=MOST_PROCESSES, help="Number of processes.")],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Trace to write, with its folder in the same place.")],
+    to: Annotated[
+        Path, WRITTEN, typer.Option("-o", "--output", help="Trace to write, with its folder in the same place.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Write the trace for more processes, in SimGrid's format."""

@@ -9,6 +9,7 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
+from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
 from metasched.store.files.recorded_traces import STATED
@@ -27,7 +28,7 @@ def resize_verb(
         list[Path], typer.Argument(help="Signatures (extract --problem-size) of runs on the same number of processes.")
     ],
     problem_size: Annotated[float, typer.Option(help="Problem size of the signature to write.")],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
+    to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="Signature to write (JSON).")],
     as_json: JsonOption = False,
 ) -> None:
     """Write the signature of another problem size, from those of at least two."""

@@ -11,6 +11,7 @@ import typer
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.signatures.prediction import MOST_PROCESSES
+from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
 from metasched.signature.phases import Machine
 from metasched.signature.reporting import checked_count
@@ -25,7 +26,9 @@ def run_verb(
     launcher: Annotated[list[str], typer.Argument(help="Command that starts MPI programs: mpirun -np 32")],
     processes: Annotated[int, typer.Option(max=MOST_PROCESSES, help="Number of processes of the application.")],
     cores: Annotated[int, typer.Option(help="Processes that the launcher starts.")],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Result to write (JSON), where all nodes can read.")],
+    to: Annotated[
+        Path, WRITTEN, typer.Option("-o", "--output", help="Result to write (JSON), where all nodes can read.")
+    ],
     compiler: Annotated[
         str | None, typer.Option(help="mpicc of the launcher's MPI; by default smpicc for smpirun, else mpicc.")
     ] = None,

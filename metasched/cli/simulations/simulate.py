@@ -14,6 +14,7 @@ from rich import box
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
+from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
 from metasched.simulation.application import Application
 from metasched.simulation.outcome import Outcome, simulate
@@ -32,9 +33,13 @@ def simulate_verb(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="NAME=V of a variable; repeat a name for a sweep.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG of activity and power over time.")] = None,
+    picture: Annotated[
+        Path | None, WRITTEN, typer.Option("-o", "--output", help="PNG of activity and power over time.")
+    ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="Model file to write, for predict, rank and whatif before any run; with --size.")
+        Path | None,
+        WRITTEN,
+        typer.Option(help="Model file to write, for predict, rank and whatif before any run; with --size."),
     ] = None,
     size: Annotated[str | None, typer.Option(help="Variable that is the problem size N of --model.")] = None,
     label: Annotated[

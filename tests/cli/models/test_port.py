@@ -117,8 +117,8 @@ def test_port_refuses_a_cluster_whose_name_would_lead_elsewhere(folder, capsys) 
 
 
 def test_port_refuses_to_port_what_was_ported(folder, capsys) -> None:
-    assert port("--target", "fast16.csv", "-o", "m.json") == 0
-    assert port("--target", "fast16.csv", "-o", "p.json") == 2
+    assert port("--target", "fast16.csv", "-o", "ported.json") == 0
+    assert status("port", "ported.json", "--reference", "slow8.csv", "--target", "fast16.csv", "-o", "again.json") == 2
     assert "is itself ported" in capsys.readouterr().err
 
 
