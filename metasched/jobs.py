@@ -16,7 +16,9 @@ from typing import Literal
 
 from metasched.records import DEFAULT_SETTINGS, PARAMETER, SETTING_COLUMNS, InputError, Settings
 
-_MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]{1,500})")
+_MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]+)")
+#: Characters of a mark at most: a longer one is not understood, rather than cut within a number.
+LONGEST_MARK = 500
 _APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 #: Words that are no parameters.
 _RESERVED = {"app", "n", "p", "placement", "checkpoint", "done"}
@@ -215,6 +217,8 @@ def understood_mark(comment: str) -> Mark | None:
     found = _MARK.search(comment)
     if found is None or found[1] == "off":
         return None
+    if len(found[1]) > LONGEST_MARK:
+        raise InputError(f"the comment's mark has {len(found[1])} characters, expected at most {LONGEST_MARK}")
     words: dict[str, str] = {}
     for name, equals, value in (word.partition("=") for word in found[1].split(",")):
         if equals and words.setdefault(name, value) != value:

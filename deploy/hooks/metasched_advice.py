@@ -17,6 +17,8 @@ from metasched_hooks import ask, begin, deadline_of, plain, settings
 
 #: Nodes that an answer may name, and processors that a mark may.
 MOST_NODES, MOST_PROCESSORS = 10000, 10000000
+#: Characters of a mark at most: a longer one is not understood, rather than cut within a number.
+LONGEST_MARK = 500
 #: What a partition or a node may be called.
 NAME = re.compile(r"[\w.-]{1,255}\Z", re.ASCII)
 
@@ -51,7 +53,8 @@ class Submitted:
         limit: Optional[float] = None,
         number: str = "",
     ) -> None:
-        words = [word.partition("=")[::2] for word in mark[:500].split(",")]
+        self.too_long = len(mark) > LONGEST_MARK
+        words = [] if self.too_long else [word.partition("=")[::2] for word in mark.split(",")]
         self.words = dict(words)  # type: Words
         self.ambiguous = len(self.words) < len(set(words))
         self.user, self.name, self.queues, self.limit, self.number = user, name, queues, limit, number
@@ -62,6 +65,8 @@ class Submitted:
 
     def question(self, found: Dict[str, str]) -> Dict[str, Any]:
         """What the daemon is asked, by what hooks.conf says."""
+        if self.too_long:
+            raise UnsoundError("the mark is longer than {} characters".format(LONGEST_MARK))
         if self.ambiguous:
             raise UnsoundError("the mark states two values for one word")
         name, size = self.words.get("app", ""), float(self.words.get("n", ""))

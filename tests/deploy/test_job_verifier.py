@@ -62,7 +62,7 @@ def test_steering_by_queue_names_no_hosts_and_a_job_that_names_no_queue_keeps_al
     "job",
     [
         {"ac": None}, {"ac": "metasched=off"}, {"ac": "metasched=app=cg,n=abc"}, {"ac": "metasched=n=5"},
-        {"ac": "metasched=app=cg,n=5,n=7"},
+        {"ac": "metasched=app=cg,n=5,n=7"}, {"ac": "metasched=app=cg," + "s=1," * 120 + "s=1,n=14000000"},
         {"ac": "xmetasched=app=cg,n=5"}, {"l_hard": "hostname=b1"}, {"l_hard": "h=b1"}, {"l_hard": "gpu=1"},
         {"q_hard": "new@b1"}, {"q_hard": "n*"}, {"l_soft": "arch=x"}, {"t_min": "1", "t_max": "9"}, {"h": "u"},
         {"hold_jid": "3"}, {"a": "12312359"}, {"ar": "4"}, {"masterq": "new"}, {"now": "y"}, {"CMDNAME": "NONE"},

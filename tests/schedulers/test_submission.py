@@ -131,6 +131,11 @@ def test_what_not_every_scheduler_takes_is_refused(words: list[str], told: str) 
         ),
         ("metasched:app=" + "x" * 65 + ",n=5", "expected a name of at most 64 letters"),
         ("metasched:app=cg,n=1,n=2", "the comment says n=1 and n=2, expected one of them"),
+        (
+            "metasched:app=cg,note=" + "x" * 482 + ",n=1400",
+            "the comment's mark has 501 characters, expected at most 500",
+        ),
+        ("metasched:app=cg," + "n=1400," * 68 + "p=00000004,n=1400", ""),
         ("night run", "its comment does not name its application, expected metasched:app=NAME,n=SIZE"),
         ("metasched:off", "its comment does not name its application"),
         ("metasched:app=cg,n=5", ""),
