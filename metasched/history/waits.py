@@ -66,6 +66,8 @@ class WaitErrors:
         self._low, self._high = MISS, 1.0 - MISS
         self._ratios: list[deque[float]] = [deque(maxlen=MOST) for _ in range(len(CLASSES) + 1)]
         self._missed = self._missed_corrected = 0.0
+        # Of each class, since the last wait was learned: a queue asks for thousands of forecasts between two of them.
+        self._factors: dict[int, tuple[float, float, float]] = {}
 
     def learn(self, forecast: Wait, waited: float) -> None:
         """Learn how long a job waited (s) for which a forecast had been made.
@@ -79,14 +81,17 @@ class WaitErrors:
         self._ratios[_class(forecast.simulated)].append(
             math.log((waited + SOFTENING) / (forecast.simulated + SOFTENING))
         )
+        self._factors.clear()
 
     def expect(self, simulated: float) -> Wait:
         """The forecast for a job whose simulated wait is known (s)."""
-        ratios = self._ratios[_class(simulated)]
-        if len(ratios) < FEWEST:
+        of = _class(simulated)
+        if len(self._ratios[of]) < FEWEST:
             return Wait(simulated, 0.0, max(4.0 * simulated, 3600.0), simulated, simulated)
-        factors = np.exp(np.quantile(ratios, [self._low, 0.5, self._high]))
-        low, corrected, high = np.maximum(factors * (simulated + SOFTENING) - SOFTENING, 0.0).tolist()
+        if of not in self._factors:
+            levels = np.quantile(self._ratios[of], [self._low, 0.5, self._high])
+            self._factors[of] = tuple(np.exp(levels).tolist())
+        low, corrected, high = (max(factor * (simulated + SOFTENING) - SOFTENING, 0.0) for factor in self._factors[of])
         better = corrected if self._missed_corrected < self._missed else min(max(simulated, low), high)
         return Wait(better, low, high, simulated, corrected)
 
