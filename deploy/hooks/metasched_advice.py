@@ -53,10 +53,13 @@ class Submitted:
         limit: Optional[float] = None,
         number: str = "",
     ) -> None:
-        self.too_long = len(mark) > LONGEST_MARK
-        words = [] if self.too_long else [word.partition("=")[::2] for word in mark.split(",")]
+        self.wrong = ""  # with the mark
+        if len(mark) > LONGEST_MARK:
+            mark, self.wrong = "", "the mark is longer than {} characters".format(LONGEST_MARK)
+        words = [word.partition("=")[::2] for word in mark.split(",")]
         self.words = dict(words)  # type: Words
-        self.ambiguous = len(self.words) < len(set(words))
+        if len(self.words) < len(set(words)):
+            self.wrong = "the mark states two values for one word"
         self.user, self.name, self.queues, self.limit, self.number = user, name, queues, limit, number
         found = re.match(r"(\d{1,8})(?:-(\d{1,8}))?\Z", self.words.get("p", ""))
         if found and most > 1:
@@ -65,10 +68,8 @@ class Submitted:
 
     def question(self, found: Dict[str, str]) -> Dict[str, Any]:
         """What the daemon is asked, by what hooks.conf says."""
-        if self.too_long:
-            raise UnsoundError("the mark is longer than {} characters".format(LONGEST_MARK))
-        if self.ambiguous:
-            raise UnsoundError("the mark states two values for one word")
+        if self.wrong:
+            raise UnsoundError(self.wrong)
         name, size = self.words.get("app", ""), float(self.words.get("n", ""))
         if not re.match(r"[A-Za-z0-9_.+-]{1,64}\Z", name) or not (0 < size < math.inf):
             raise UnsoundError("app={},n={} is no mark".format(name, size))
