@@ -78,13 +78,14 @@ def load(verb: str) -> Any:
     else:
         # What follows the command of ``run`` is the command's, with or without -- before it.
         app.command(verb, context_settings={"allow_interspersed_args": verb != "run"})(found)
-    return _with_words(typer.main.get_group(app).commands[verb])
+    return _prepared(typer.main.get_group(app).commands[verb])
 
 
-def _with_words(command: Any) -> Any:
-    """A command whose help, with those in its group, names the kind of a value by a word instead of a Python type."""
-    types = {"help": bool} | (get_type_hints(command.callback) if command.callback else {})
-    without_loss(command, get_type_hints(command.callback, include_extras=True) if command.callback else {})
+def _prepared(command: Any) -> Any:
+    """A command, with those in its group, that writes over no input, and whose help names kinds of values by words."""
+    types = get_type_hints(command.callback, include_extras=True) if command.callback else {}
+    without_loss(command, types)
+    types["help"] = bool
     for parameter in command.get_params(typer.Context(command)):
         parts = _parts(types.get(parameter.name))
         word = next((VALUES[kind] for kind in VALUES if kind in parts), None)
@@ -92,7 +93,7 @@ def _with_words(command: Any) -> Any:
             # Not by its metavar, which is how the help names an argument itself.
             parameter.display_type_rich = lambda ctx, word=word: word
     for inner in getattr(command, "commands", {}).values():
-        _with_words(inner)
+        _prepared(inner)
     return command
 
 
