@@ -272,7 +272,7 @@ class SlurmSource(CommandCluster):
                 _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
             else:
                 found |= {row["JobIDRaw"]: accounted_fate(row, self._devices.accounted(row)) for row in rows}
-        controller = self._controller_started()
+        controller = self._controller_started() if found else None
         for job, fated in found.items():
             if ended_meanwhile(fated.started, fated.ended, controller):
                 found[job] = replace(fated, kind="interrupted")
@@ -299,7 +299,7 @@ class SlurmSource(CommandCluster):
         else:
             older = {row["JobIDRaw"]: accounted_job(row, self.name, self._devices.accounted(row)) for row in accounted}
             found = older | found
-        controller = self._controller_started()
+        controller = self._controller_started() if found else None
         jobs = sorted(
             (
                 replace(job, kind="interrupted") if ended_meanwhile(job.start, job.end, controller) else job
