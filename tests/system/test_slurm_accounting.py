@@ -13,6 +13,7 @@ from metasched.records import InputError
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
 from tests.system import real_accounting, real_slurm
+from tests.system.placing_daemon import hooked
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import NODES, Slurm
 
@@ -50,16 +51,11 @@ def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm,
         slurm.run("sacctmgr", "--immediate", "modify", "user", "root", "set", f"qos={every}", "defaultqos=normal")
         with Store.open(folder / "metasched.db") as store:
             teach(store, "proof")
-        daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
-        daemon.start()
-        slurm.hooks({"socket": daemon.socket})
-        for node in NODES:
-            daemon.ask("POST", "/v1/loads", {"node": node, "samples": [[time.time() + 30.0, 0.9, 100.0]]})
-        time.sleep(1.5)  # until placements see it
-        try:
+        with hooked(slurm, folder, CONFIGURATION) as daemon:
+            for node in NODES:
+                daemon.ask("POST", "/v1/loads", {"node": node, "samples": [[time.time() + 30.0, 0.9, 100.0]]})
+            time.sleep(1.5)  # until placements see it
             yield slurm, daemon
-        finally:
-            daemon.stop()
 
 
 def test_a_job_is_not_made_larger_or_longer_than_its_qos_or_account_allows(accounted: tuple[Slurm, Daemon]) -> None:

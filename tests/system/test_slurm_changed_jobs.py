@@ -13,6 +13,7 @@ from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from tests.system import real_accounting, real_slurm
+from tests.system.placing_daemon import hooked
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import Slurm
 
@@ -32,14 +33,9 @@ def site(tmp_path: Path) -> Iterator[tuple[Slurm, Daemon]]:
     with (
         real_accounting.keeping(tmp_path / "accounting", tmp_path / "slurm" / "munge.sock") as accounting,
         real_slurm.running(tmp_path / "slurm", accounting=accounting) as slurm,
+        hooked(slurm, own, CONFIGURATION) as daemon,
     ):
-        daemon = Daemon(own, CONFIGURATION.format(slurm.folder / "slurm.conf"))
-        daemon.start()
-        slurm.hooks({"socket": daemon.socket})
-        try:
-            yield slurm, daemon
-        finally:
-            daemon.stop()
+        yield slurm, daemon
 
 
 def submitted(slurm: Slurm, size: int, seconds: float, *words: str) -> int:

@@ -11,6 +11,7 @@ import pytest
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from tests.system import real_slurm
+from tests.system.placing_daemon import hooked
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import Slurm
 
@@ -26,15 +27,10 @@ MARK = "--comment=metasched:app=cg,n={}"
 def site(tmp_path: Path) -> Iterator[tuple[Slurm, Daemon]]:
     if why := real_slurm.why_not():
         pytest.skip(why)
-    with real_slurm.running(tmp_path / "slurm") as slurm:
-        (tmp_path / "daemon").mkdir()
-        daemon = Daemon(tmp_path / "daemon", CONFIGURATION.format(slurm.folder / "slurm.conf"))
-        daemon.start()
-        slurm.hooks({"socket": daemon.socket})
-        try:
-            yield slurm, daemon
-        finally:
-            daemon.stop()
+    own = tmp_path / "daemon"
+    own.mkdir()
+    with real_slurm.running(tmp_path / "slurm") as slurm, hooked(slurm, own, CONFIGURATION) as daemon:
+        yield slurm, daemon
 
 
 def run_of(slurm: Slurm, daemon: Daemon, job: int) -> RecordedRun:
