@@ -1,8 +1,9 @@
-"""From runs to a fitted predictor in one call."""
+"""From the name of a method to its predictor, and from runs to a fitted one in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from metasched.predictors.adaptive import adaptive
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
@@ -10,6 +11,7 @@ from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Run
 
 #: Unfitted predictors by the name of their method, made for an application and the platform that it runs on.
@@ -19,6 +21,46 @@ METHODS: dict[str, Callable[[str, str], Predictor]] = {
     "phased": PhasedPredictor,
     "spmd": lambda application, cluster: SpmdPredictor(application=application, cluster=cluster),
 }
+
+#: Makes an unfitted predictor for an application and a platform, of runs that are known before it is fitted.
+Factory = Callable[[str, str, Sequence[Run]], Predictor]
+
+
+def unfitted(
+    method: str,
+    application: str,
+    platform: str,
+    runs: Sequence[Run] = (),
+    described: Mapping[str, Factory] = MappingProxyType({}),
+) -> Predictor:
+    """An unfitted predictor for runs of an application on a platform.
+
+    Parameters
+    ----------
+    method : one of :data:`METHODS` or of ``described``, or ``"tournament"``: the general methods and all of
+        ``described``.
+    application, platform : of the runs.
+    runs : that it will be fitted to, as far as they are known: ``"robust"`` also learns the energies they have.
+    described : by method, what makes models of applications that are described before any run.
+
+    Raises
+    ------
+    InputError
+        When there is no such method.
+
+    Examples
+    --------
+    >>> unfitted("tournament", "cg", "c8").name, unfitted("published", "cg", "c8").name
+    ('tournament', 'published')
+    """
+    if method in described:
+        return described[method](application, platform, runs)
+    if method == "tournament":
+        general = [METHODS[name](application, platform) for name in ("robust", "published", "spmd")]
+        return Tournament([*general, *(make(application, platform, runs) for make in described.values())])
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+    return adaptive(application, platform, runs) if method == "robust" else METHODS[method](application, platform)
 
 
 def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
@@ -48,14 +90,12 @@ def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
     metasched.records.InputError: there are no runs, expected at least one
     """
     chosen = tuple(runs)
-    if method not in METHODS:
-        raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
     kinds = sorted({(run.application, run.cluster) for run in chosen})
     if not kinds:
         raise InputError("there are no runs, expected at least one")
     if len(kinds) > 1:
         found = ", ".join(f"{application} on {cluster}" for application, cluster in kinds)
         raise InputError(f"there are runs of {found}, expected one application on one platform")
-    predictor = adaptive(*kinds[0], chosen) if method == "robust" else METHODS[method](*kinds[0])
+    predictor = unfitted(method, *kinds[0], chosen)
     predictor.fit(chosen)
     return predictor

@@ -67,6 +67,17 @@ def loads_to_expect(model: Any, cpu: float | None, bandwidth: float | None) -> t
     return (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
 
 
+def on_one_platform(known: Any, platform: str | None) -> Any:
+    """The predictor of a platform, by default the one with the most runs; InputError if the model is of another."""
+    from metasched.predictors.contract import on_platform
+
+    cluster = getattr(known, "cluster", "")
+    found = on_platform(known, platform or cluster)
+    if found is known and platform not in (None, cluster):
+        raise InputError(f"--platform is {platform}, expected {cluster}, the only platform of the model")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class SettingsOptions:
     """The options that describe the settings of a run, except for its frequency.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from metasched.fitting import Factory
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Run
@@ -16,8 +17,8 @@ from metasched.store.files.cloud import read_hardware
 from metasched.store.files.models import read_model
 from metasched.store.files.profiles import read_any_profiles
 
-#: Makes a predictor for an application and a cluster, whose runs say which problem size it is of.
-Factory = Callable[[str, str, Sequence[Run]], Predictor]
+#: The options without which there is nothing to make a model of, by method.
+NEEDED = {"cloud": "--profile, --hardware and --profiled-size", "signature": "--signature", "simulated": "--simulated"}
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Analytic:
             if method not in (name, "tournament"):
                 options = "--profile and its options are" if name == "cloud" else f"--{name} is"
                 raise InputError(f"{options} given with --method {method}, expected --method {name} or tournament")
+        if method in NEEDED and method not in found:
+            raise InputError(f"--method {method} needs {NEEDED[method]}")
         return found
 
     def _of_profiles(self) -> Factory | None:

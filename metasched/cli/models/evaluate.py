@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from metasched.cli import output
 from metasched.cli.models.analytic import Analytic
-from metasched.cli.models.fit import Method, MethodOption, Models, make, matching
+from metasched.cli.models.fit import Method, MethodOption, matching
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level, grouped
+from metasched.fitting import Factory, unfitted
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictor, borrow, reason_of
+from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
 from metasched.predictors.judging.peers import PEERS
-from metasched.predictors.porting.platforms import ENOUGH
+from metasched.predictors.judging.report import Report
 from metasched.records import InputError
 from metasched.store.files.campaigns import Campaign, read_campaign
 from metasched.store.files.models import read_model
+
+
+class Models(StrEnum):
+    """Whether the published method keeps learning or is frozen after training."""
+
+    single = "single"
+    multiple = "multiple"
+
+
+#: The published method with its best model kept fixed.
+SINGLE: dict[str, Factory] = {
+    "published": lambda application, cluster, _: PublishedPredictor(application, cluster, models="single")
+}
 
 
 class LoadsFrom(StrEnum):
@@ -84,80 +99,63 @@ def evaluate_verb(
     recorded = read_campaign(campaign)
     chosen = matching(recorded.runs, application, cluster, where=str(campaign))
     conditions = _conditions(recorded, loads, campaign)
-    factories = analytic.factories(method.value)
-    made: dict[str, Predictor] = {}
-
-    def unfitted(group: Group) -> Predictor:
-        found = make(method, models, group.application, group.cluster, group.training, factories)
-        if len(group.training) < ENOUGH:
-            others = (each for each in found_groups.lenders.get(group.application, ()) if each.cluster != group.cluster)
-            borrow(found, (run for each in others for run in each.training))
-        made[group.name] = found
-        return found
-
+    described = {**analytic.factories(method.value), **(SINGLE if models is Models.single else {})}
     saved = None if start is None else read_model(start)
-    found_groups = judged_groups(
+    found = judged_groups(
         chosen, training, seed, where=str(campaign),
         untrained=saved is not None and not peers, borrowing=saved is None and method is Method.robust,
     )  # fmt: skip
-    judged, left = found_groups.groups, found_groups.left
+    made: dict[str, Predictor] = {}
+
+    def of_method(group: Group) -> Predictor:
+        own = made[group.name] = unfitted(method.value, *group.key, group.training, described)
+        borrow(own, found.lent(group))
+        return own
+
+    def evaluated(name: str, make: Callable[[Group], Predictor], groups: Sequence[Group]) -> Evaluation:
+        return evaluate(make, groups, conditions, level, learning=learn, quantity=quantity.value, progress=bar(name))
+
     if saved is None:
-        own_name = method.value
-        own = evaluate(
-            unfitted, judged, conditions, level, learning=learn, quantity=quantity.value, progress=bar(own_name)
-        )
+        name, judged = method.value, found.groups
+        own = evaluated(name, of_method, judged)
     else:
-        of_model = [group for group in judged if group.key == (saved.application, saved.cluster)]
-        if not of_model:
-            held = " or ".join(group.name for group in judged)
+        name, judged = saved.name, [group for group in found.groups if group.key == (saved.application, saved.cluster)]
+        if not judged:
+            held = " or ".join(group.name for group in found.groups)
             raise InputError(f"models {saved.application} on {saved.cluster}, expected {held}", where=str(start))
-        left = [*left, *(group for group in judged if group not in of_model)]
-        judged = of_model
-        own_name = saved.name
         steps = follow(saved, judged[0].rest, conditions, level, learning=learn, quantity=quantity.value)
-        own = Evaluation(tuple(bar(own_name)(steps, len(judged[0].rest))))
+        own = Evaluation(tuple(bar(name)(steps, len(judged[0].rest))))
     trained = [group for group in judged if group.training]
-    kinds: tuple[Callable[[], Predictor], ...] = ENERGY_PEERS if quantity is Judged.energy else (*PEERS,)
-    found: dict[str, Evaluation] = {}
-    for peer in kinds if peers else ():
-        name = peer().name
-        found[name] = evaluate(
-            _fresh(peer), trained, conditions, level, learning=learn, quantity=quantity.value, progress=bar(name)
-        )
-    reasons = {name: reason for name, predictor in made.items() if (reason := reason_of(predictor)) is not None}
-    document: dict[str, Any] = {
-        "application": ", ".join(dict.fromkeys(group.application for group in judged)),
-        "cluster": ", ".join(dict.fromkeys(group.cluster for group in judged)),
-        "method": own_name,
-        "models": models.value,
-        "loads": loads.value,
-        "quantity": quantity.value,
-        "level": level,
-        "training": 0 if start is not None else sum(len(group.training) for group in judged),
-        "learning": learn,
-        "predictions": len(own.outcomes),
-        **own.summary(),
-        **({"reason": "; ".join(reasons.values())} if reasons else {}),
-        "series": [_outcome_document(outcome) for outcome in own.outcomes],
-        "peers": {name: evaluation.summary() for name, evaluation in found.items()},
-        "evaluated": [_group_document(group, own) for group in judged],
-        "not_evaluated": [
-            {"application": group.application, "cluster": group.cluster, "predictions": len(group.rest)}
-            for group in left
-        ],
-    }
+    kinds = (ENERGY_PEERS if quantity is Judged.energy else PEERS) if peers else ()
+    reasons = {reason_of(predictor): None for predictor in made.values()}
+    report = Report(
+        name, own, judged, left=[*found.left, *(group for group in found.groups if group not in judged)],
+        peers={kind().name: evaluated(kind().name, partial(_peer, kind), trained) for kind in kinds},
+        reason="; ".join(reason for reason in reasons if reason),
+    )  # fmt: skip
     if as_json:
-        output.print_json(document)
+        learned = sum(len(group.training) for group in judged) if saved is None else 0
+        output.print_json(
+            report.document(
+                models=models.value, loads=loads.value, quantity=quantity.value, level=level, training=learned,
+                learning=learn,
+            )
+        )  # fmt: skip
         return
-    for group in left:
+    for group in report.left:
         output.to_stderr(f"{group.name} was not evaluated: {_why_left(group)}")
-    title = f"{document['application']} on {document['cluster']}, {quantity.value}, {loads.value} loads"
+    _show(report, f"{quantity.value}, {loads.value} loads", level)
+
+
+def _show(report: Report, judged: str, level: float) -> None:
+    names = report.document()
+    title = f"{names['application']} on {names['cluster']}, {judged}, {number_of(names['predictions'], 'run')}"
     table = output.table(
         *("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} coverage", "width"),
         left=("method",),
-        title=f"{title}, {number_of(len(own.outcomes), 'run')}",
+        title=title,
     )
-    for name, evaluation in {own_name: own, **found}.items():
+    for name, evaluation in {report.method: report.own, **report.peers}.items():
         summary = evaluation.summary()
         table.add_row(
             name,
@@ -173,8 +171,8 @@ def bar(name: str) -> Callable[[Iterable[Outcome], int], Iterable[Outcome]]:
     return partial(output.progress, what=f"evaluating {name}")
 
 
-def _fresh(kind: Callable[[], Predictor]) -> Callable[[Group], Predictor]:
-    return lambda _: kind()
+def _peer(kind: Callable[[], Predictor], _: Group) -> Predictor:
+    return kind()
 
 
 def _conditions(campaign: Campaign, loads: LoadsFrom, path: Path) -> Conditions:
@@ -188,32 +186,3 @@ def _conditions(campaign: Campaign, loads: LoadsFrom, path: Path) -> Conditions:
 
 def _why_left(group: Group) -> str:
     return "the model file is of another" if group.training else "no row of phase train"
-
-
-def _group_document(group: Group, own: Evaluation) -> dict[str, Any]:
-    outcomes = [one for one in own.outcomes if (one.run.application, one.run.cluster) == group.key]
-    summary = Evaluation(tuple(outcomes)).summary()
-    del summary["fit_seconds"]
-    return {
-        "application": group.application,
-        "cluster": group.cluster,
-        "training": len(group.training),
-        "predictions": len(outcomes),
-        **summary,
-    }
-
-
-def _outcome_document(outcome: Outcome) -> dict[str, Any]:
-    run, prediction = outcome.run, outcome.prediction
-    return {
-        "application": run.application,
-        "cluster": run.cluster,
-        "problem_size": run.problem_size,
-        "processors": run.processors,
-        "execution_time": run.execution_time,
-        **({"energy": run.energy} if outcome.quantity == "energy" else {}),
-        "predicted": prediction.execution_time,
-        "low": prediction.interval.low,
-        "high": prediction.interval.high,
-        "ppe": outcome.ppe,
-    }

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
 from metasched.cli import options, output
-from metasched.cli.models.analytic import Analytic, Factory
+from metasched.cli.models.analytic import Analytic
 from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
-from metasched.fitting import METHODS
+from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.adaptive import adaptive
-from metasched.predictors.contract import Predictor, distinguishes_settings, energy_predictor, on_platform
+from metasched.predictors.contract import distinguishes_settings, energy_predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
-from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.porting.platforms import PlatformsPredictor
-from metasched.predictors.tournament import Tournament
 from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.hardware import read_entry
@@ -40,13 +36,6 @@ class Method(StrEnum):
     signature = "signature"
     simulated = "simulated"
     tournament = "tournament"
-
-
-class Models(StrEnum):
-    """Whether the published method keeps learning or is frozen after training."""
-
-    single = "single"
-    multiple = "multiple"
 
 
 MethodOption = Annotated[Method, typer.Option(help="Modelling method.")]
@@ -78,7 +67,7 @@ def fit(
     predictor = (
         PlatformsPredictor(chosen[0].application)
         if len(platforms) > 1
-        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, chosen, factories)
+        else unfitted(method.value, chosen[0].application, chosen[0].cluster, chosen, factories)
     )
     with output.working(f"searching with {number_of(len(chosen), 'run')}"):
         predictor.fit(chosen)
@@ -145,7 +134,7 @@ def predict(
     """
     options.check_level(level)
     settings = stated.settings(frequency)
-    known = on_one_platform(read_model(model), platform)
+    known = options.on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
         raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
     expected = options.loads_to_expect(known, cpu, bandwidth)
@@ -178,15 +167,6 @@ def predict(
     output.warn(found.warnings)
 
 
-def on_one_platform(known: Predictor, platform: str | None) -> Predictor:
-    """The predictor of a platform, by default the one with the most runs; InputError if the model is of another."""
-    cluster = getattr(known, "cluster", "")
-    found = on_platform(known, platform or cluster)
-    if found is known and platform not in (None, cluster):
-        raise InputError(f"--platform is {platform}, expected {cluster}, the only platform of the model")
-    return found
-
-
 def select(
     runs: Iterable[Run], application: str | None, cluster: str | None, *, where: str, several: bool = False
 ) -> tuple[Run, ...]:
@@ -207,45 +187,3 @@ def matching(runs: Iterable[Run], application: str | None, cluster: str | None, 
     if not kept:
         raise InputError(f"no runs of {application or 'any application'} on {cluster or 'any cluster'}", where=where)
     return kept
-
-
-#: The options without which there is nothing to make a model of.
-NEEDED = {
-    Method.cloud: "--profile, --hardware and --profiled-size",
-    Method.signature: "--signature",
-    Method.simulated: "--simulated",
-}
-
-
-def make(
-    method: Method,
-    models: Models,
-    application: str,
-    cluster: str,
-    runs: Sequence[Run] = (),
-    factories: Mapping[str, Factory] = MappingProxyType({}),
-) -> Predictor:
-    """An unfitted predictor for runs of an application on a cluster.
-
-    Parameters
-    ----------
-    method, models : as the options name them.
-    application, cluster : of the runs.
-    runs : that it will be fitted to, as far as they are known.
-    factories : of models that exist before any run, by the name of their method.
-
-    Raises
-    ------
-    InputError
-        When options that describe the model are missing.
-    """
-    if method is Method.published:
-        return PublishedPredictor(application, cluster, models=models.value)
-    if method in NEEDED:
-        if method.value not in factories:
-            raise InputError(f"--method {method.value} needs {NEEDED[method]}")
-        return factories[method.value](application, cluster, runs)
-    if method is Method.tournament:
-        entrants = [METHODS[name](application, cluster) for name in ("robust", "published", "spmd")]
-        return Tournament([*entrants, *(factory(application, cluster, runs) for factory in factories.values())])
-    return adaptive(application, cluster, runs) if method is Method.robust else METHODS[method](application, cluster)

@@ -47,14 +47,13 @@ def plan_verb(
     as_json: options.JsonOption = False,
 ) -> None:
     """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
-    from metasched.cli.models.fit import on_one_platform
     from metasched.predictors.contract import planner, under
     from metasched.store.files.models import read_model
 
     options.check_level(level)
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
-    read = on_one_platform(read_model(model), platform)
+    read = options.on_one_platform(read_model(model), platform)
     known = planner(under(read, stated.settings()))
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from metasched.cli import figures, options, output
-from metasched.cli.models.evaluate import bar
-from metasched.cli.models.fit import Method, MethodOption, Models, make, select
+from metasched.cli.models.evaluate import SINGLE, bar
+from metasched.cli.models.fit import Method, MethodOption, select
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
 from metasched.cli.written_files import WRITTEN
+from metasched.fitting import Factory, unfitted
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
@@ -37,7 +40,7 @@ def predicted(
     as_json: JsonOption = False,
 ) -> None:
     """Predicted against measured execution time, with intervals, over a campaign; learned runs in grey."""
-    chosen, evaluation = _evaluated(campaign, method, Models.multiple, application, cluster, level)
+    chosen, evaluation = _evaluated(campaign, method, application, cluster, level)
     first = evaluation.outcomes[0].run
     title = f"{first.application} on {first.cluster}: {method.value}, mean PPE {evaluation.summary()['ppe_mean']:.1f} %"
     figures.save(figures.predicted_against_measured(evaluation, title, _learned(chosen, method)), picture)
@@ -54,13 +57,13 @@ def error(
 ) -> None:
     """Prediction error over time of every method (the paper's Fig. 4)."""
     contenders = {
-        "robust": (Method.robust, Models.multiple),
-        "published, multiple models": (Method.published, Models.multiple),
-        "published, single model": (Method.published, Models.single),
+        "robust": (Method.robust, {}),
+        "published, multiple models": (Method.published, {}),
+        "published, single model": (Method.published, SINGLE),
     }
     evaluations = {
-        name: _evaluated(campaign, method, models, application, cluster, 0.9)[1]
-        for name, (method, models) in contenders.items()
+        name: _evaluated(campaign, method, application, cluster, 0.9, described)[1]
+        for name, (method, described) in contenders.items()
     }
     first = evaluations["robust"].outcomes[0].run
     figures.save(figures.error_over_time(evaluations, f"{first.application} on {first.cluster}"), picture)
@@ -98,13 +101,18 @@ def scaling(
 
 
 def _evaluated(
-    campaign: Path, method: Method, models: Models, application: str | None, cluster: str | None, level: float
+    campaign: Path,
+    method: Method,
+    application: str | None,
+    cluster: str | None,
+    level: float,
+    described: Mapping[str, Factory] = MappingProxyType({}),
 ) -> tuple[list[Group], Evaluation]:
     check_level(level)
     chosen = select(read_campaign(campaign).runs, application, cluster, where=str(campaign))
     judged = judged_groups(chosen, where=str(campaign)).groups
     evaluation = evaluate(
-        lambda group: make(method, models, group.application, group.cluster),
+        lambda group: unfitted(method.value, *group.key, described=described),
         judged,
         observed,
         level,
@@ -117,7 +125,7 @@ def _learned(chosen: list[Group], method: Method) -> list[Outcome]:
     """The predictions of a model for the runs that it was fitted to."""
     outcomes: list[Outcome] = []
     for group in chosen:
-        predictor = make(method, Models.multiple, group.application, group.cluster)
+        predictor = unfitted(method.value, *group.key)
         predictor.fit(group.training)
         outcomes += follow(predictor, group.training, observed, learning=False)
     return outcomes

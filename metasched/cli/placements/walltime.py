@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from metasched.cli import output
+from metasched.cli import options, output
 from metasched.cli.configured import ask_daemon, configuration
 from metasched.cli.options import ConfigOption, DatabaseOption, JsonOption
 from metasched.records import InputError
@@ -130,10 +130,9 @@ def _asked(settings: Configuration, question: dict[str, Any]) -> tuple[dict[str,
 
 
 def _read(model: Path, cluster: str | None) -> Any:
-    from metasched.cli.models.fit import on_one_platform
     from metasched.store.files.models import read_model
 
-    return on_one_platform(read_model(model), cluster)
+    return options.on_one_platform(read_model(model), cluster)
 
 
 def _by_model(predictor: Any, question: dict[str, Any], where: str) -> dict[str, Any]:

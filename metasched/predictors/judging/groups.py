@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.porting.platforms import LENDS
+from metasched.predictors.porting.platforms import ENOUGH, LENDS
 from metasched.records import InputError, Run
 from metasched.validation import Located
 
@@ -97,6 +97,13 @@ class Judged:
     groups: list[Group]
     left: list[Group]
     lenders: Mapping[str, list[Group]]
+
+    def lent(self, group: Group) -> tuple[Run, ...]:
+        """The runs on other platforms that a group with few training runs borrows; none for others."""
+        if len(group.training) >= ENOUGH:
+            return ()
+        others = (each for each in self.lenders.get(group.application, ()) if each.cluster != group.cluster)
+        return tuple(run for each in others for run in each.training)
 
 
 def judged_groups(
