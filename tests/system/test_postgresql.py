@@ -16,6 +16,7 @@ from metasched.store.database.backup import backup, restore
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.schema import VERSION_TABLE
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 from tests.system.real_postgresql import server, url, why_not
 
 __all__ = ["server", "url"]
@@ -26,6 +27,7 @@ WRITER = """
 import sys
 from metasched.records import Run
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 print("ready", flush=True)
 sys.stdin.readline()
 with Store.open(sys.argv[1]) as store:
@@ -101,3 +103,16 @@ def test_a_backup_goes_from_one_kind_of_database_to_the_other_and_back(url: str,
     with Store.open(tmp_path / "two.db") as store:
         assert restore(store, tmp_path / "second.backup") == counts
         assert (store.runs.learnable(), len(store.loads.all())) == ((RUN,), 7000)
+
+
+def test_what_another_session_has_locked_is_waited_for_so_long_and_no_longer(url: str) -> None:
+    with Store.open(url, timeout=1.0) as store:
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            connection.execute(text("LOCK TABLE runs IN ACCESS EXCLUSIVE MODE"))
+            for what in (lambda: store.runs.add(RUN), store.runs.learnable):
+                with pytest.raises(StoreError, match=r": is locked by another process$"):
+                    what()
+        engine.dispose()
+        store.runs.add(RUN)
+        assert store.runs.learnable() == (RUN,)

@@ -7,10 +7,14 @@ import time
 from collections.abc import Callable
 from threading import Event, Thread
 
+from metasched.service.recurring_faults import RecurringFaults
+
 _log = logging.getLogger(__name__)
 
 #: How long after a failure work that is done once is tried again (s).
 RETRY_AFTER = 30.0
+#: How long the end waits for work that is being done (s): a database may not answer it.
+ENDING = 10.0
 
 
 class Schedule:
@@ -59,11 +63,12 @@ class Schedule:
         return not any(thread.is_alive() for thread in self._threads if thread.name.endswith(" once"))
 
     def stop(self) -> None:
-        """End it; work that is being done is finished, unless it only reads."""
+        """End it; work that is being done is finished, unless it only reads, or takes too long."""
         self._stopping.set()
+        end = time.monotonic() + ENDING
         for thread in self._threads:
             if thread not in self._left:
-                thread.join()
+                thread.join(max(end - time.monotonic(), 0.0))
 
     def _begin(
         self, run: Callable[[Callable[[], object], float], None], work: Callable[[], object], s: float
@@ -76,25 +81,27 @@ class Schedule:
         return thread
 
     def _again(self, work: Callable[[], object], seconds: float) -> None:
-        due = time.monotonic() + seconds
+        due, faults = time.monotonic() + seconds, RecurringFaults()
         while not self._stopping.wait(max(due - time.monotonic(), 0.0)):
             due = max(due, time.monotonic()) + seconds  # what was missed is not made up for
-            _tried(work)
+            _tried(work, faults)
 
     def _until_done(self, work: Callable[[], object], after: float) -> None:
+        faults = RecurringFaults()
         while not self._stopping.wait(after):
-            if _tried(work):
+            if _tried(work, faults):
                 return
             after = RETRY_AFTER
 
 
-def _tried(work: Callable[[], object]) -> bool:
-    """Whether a work was done; where it failed, the log says why."""
+def _tried(work: Callable[[], object], faults: RecurringFaults) -> bool:
+    """Whether a work was done; where it failed, the log says why, once a minute while it stays the same."""
     try:
         work()
     except Exception as error:
         name, expected = getattr(work, "__name__", "work"), isinstance(error, RuntimeError)
         level = logging.WARNING if expected else logging.ERROR
-        _log.log(level, "%s failed and is retried: %s", name, error, exc_info=not expected)
+        if faults.to_log(str(error)):
+            _log.log(level, "%s failed and is retried: %s", name, error, exc_info=not expected)
         return False
     return True

@@ -114,7 +114,7 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
                 _opened_alone(copy) as backed,
                 reading(backed.engine) as source,
                 led(store.engine),
-                writing(store.engine) as target,
+                writing(store.engine, long=True) as target,
             ):
                 if not replace and (rows := held(target)):
                     raise InputError(
@@ -170,7 +170,7 @@ def _snapshot(store: Store) -> Iterator[Connection]:
     engine = store.engine
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with reading(engine) as connection:
+    with reading(engine, long=True) as connection:
         yield connection
 
 

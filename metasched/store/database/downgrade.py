@@ -59,7 +59,7 @@ def _copied(store: Store, fresh: Path, schema: str) -> Downgraded:
         older = MetaData()
         older.reflect(engine)
         kept, left_out = {}, {}
-        with reading(store.engine) as source, writing(engine) as target:
+        with reading(store.engine, long=True) as source, writing(engine) as target:
             for each in kept_tables():
                 held = source.scalar(select(func.count()).select_from(each)) or 0
                 there = older.tables.get(each.name)

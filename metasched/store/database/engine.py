@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleErr
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from metasched.records import InputError
+from metasched.store.database.answer_limits import limit_answers
 from metasched.store.database.opened_file import MovedFileError, OpenedFile
 from metasched.store.errors import StoreError
 from metasched.store.files.user_folders import data_folder
@@ -37,6 +38,8 @@ _MEANINGS = {
     "unable to open": _NO_ACCESS,
     "Could not decode": _DAMAGED,
     "disk is full": "cannot grow: the disk is full",
+    "due to lock timeout": "is locked by another process",
+    "connection timeout expired": "cannot be reached: the server does not answer",
 }
 
 
@@ -48,12 +51,12 @@ def default_location() -> str:
 
 
 def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
-    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``timeout`` seconds.
+    """Make an engine for a URL, or for the path of a SQLite file.
 
     Parameters
     ----------
     location : URL, or path of a SQLite file.
-    timeout : how long a lock is waited for (s).
+    timeout : how long a lock is waited for, and a server's answer (s).
     """
     text = os.fspath(location)
     try:
@@ -68,6 +71,7 @@ def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
         event.listen(engine, "begin", _begin)
         if not _in_memory(engine):
             OpenedFile(engine)
+    limit_answers(engine, timeout)
     return engine
 
 
@@ -111,16 +115,22 @@ def name_of(url: URL) -> str:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that sees one consistent state and writes nothing."""
-    with _said_clearly(engine), engine.connect() as connection:
+def reading(engine: Engine, *, long: bool = False) -> Iterator[Connection]:
+    """A transaction that sees one consistent state and writes nothing.
+
+    ``long`` says that a statement may take a server minutes.
+    """
+    with _said_clearly(engine), engine.execution_options(long=long).connect() as connection:
         yield connection
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that holds the write lock from its beginning; committed at the end, undone by any exception."""
-    with _said_clearly(engine), engine.execution_options(begin="IMMEDIATE").begin() as connection:
+def writing(engine: Engine, *, long: bool = False) -> Iterator[Connection]:
+    """A transaction that holds the write lock from its beginning; committed at the end, undone by any exception.
+
+    ``long`` says that a statement may take a server minutes.
+    """
+    with _said_clearly(engine), engine.execution_options(begin="IMMEDIATE", long=long).begin() as connection:
         yield connection
 
 

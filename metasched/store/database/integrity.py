@@ -34,7 +34,7 @@ def damage(store: Store) -> str:
     if store.engine.dialect.name != "sqlite":
         return ""
     try:
-        with reading(store.engine) as connection:
+        with reading(store.engine, long=True) as connection:
             fault = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
     except StoreError as error:
         if "damaged" not in str(error):
@@ -66,12 +66,12 @@ def check(store: Store) -> tuple[str, ...]:
 
     def each_placement() -> None:
         columns = (PlacementRow.uid, PlacementRow.made_at, PlacementRow.question, PlacementRow.answer)
-        with reading(store.engine) as connection:
+        with reading(store.engine, long=True) as connection:
             for row in connection.execute(select(*columns, PlacementRow.outcome)):
                 read(partial(AdvisedPlacement.read, *row))
 
     def each_block() -> None:
-        with reading(store.engine) as connection:
+        with reading(store.engine, long=True) as connection:
             for minute in connection.scalars(select(LoadBlockRow.minute)).all():
                 load_blocks.read(connection, minute, minute + load_blocks.MINUTE)
 

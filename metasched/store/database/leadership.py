@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from metasched.records import InputError
+from metasched.store.database.answer_limits import limit_answers
 from metasched.store.database.engine import name_of, reading, writing
 from metasched.store.database.tables import LeaderRow
 from metasched.store.errors import StoreError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 KEY = 0x6D657461
 #: Time that a new leader waits before it reads the data (s), until the former one has noticed.
 SETTLED = 3.0
+#: How long the server's answer is waited for in the leader's session (s).
+ANSWERED = 3.0
 #: A leader's session is given up by the server when its host has been silent for some 5 s.
 _KEEPALIVES = "SET tcp_keepalives_idle = 2; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3"
 _OURS = text(
@@ -149,7 +152,9 @@ class Leadership:
         self._drop_session()
         try:
             # A session of its own, which no transaction of others can end.
-            session = create_engine(self._engine.url, isolation_level="AUTOCOMMIT", poolclass=NullPool).connect()
+            alone = create_engine(self._engine.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+            limit_answers(alone, ANSWERED)
+            session = alone.connect()
             session.exec_driver_sql(_KEEPALIVES)
             if not session.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": KEY}):
                 session.close()

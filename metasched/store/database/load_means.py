@@ -43,7 +43,7 @@ def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) 
     Minutes packed.
     """
     moment = time.time() if now is None else now
-    with reading(store.engine) as connection:
+    with reading(store.engine, long=True) as connection:
         if connection.scalar(select(LoadRow.node).limit(1)) is None:
             return 0
         newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
@@ -52,14 +52,14 @@ def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) 
     if newest is None or newest < moment - packed.KEPT:
         roll_up(store, moment - packed.KEPT, since=newest)
     for slot, group in groupby(minutes, key=lambda minute: int(_slot(minute, FIVE_MINUTES))):
-        with reading(store.engine) as connection:
+        with reading(store.engine, long=True) as connection:
             samples = [packed.gather(connection, minute, pause) for minute in group]
-        with writing(store.engine) as connection:
+        with writing(store.engine, long=True) as connection:
             packed.pack(connection, samples)
             packed.forget(connection, moment - packed.KEPT - packed.MINUTE)
             _make_slot(connection, slot, moment)
     for slot in late:
-        with writing(store.engine) as connection:
+        with writing(store.engine, long=True) as connection:
             packed.lock(connection)
             connection.execute(delete(LateSlotRow).where(LateSlotRow.slot == slot))
             _make_slot(connection, slot, moment)
@@ -80,7 +80,7 @@ def roll_up(store: Store, now: float | None, *, since: float | None = None) -> i
     Number of means computed.
     """
     moment = time.time() if now is None else now
-    with writing(store.engine) as connection:
+    with writing(store.engine, long=True) as connection:
         if since is None:
             newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
             since = -math.inf if newest is None else newest
@@ -108,7 +108,7 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
         raise ValueError(f"step is {step}, expected one of {', '.join(map(str, STEPS))}")
     columns = (LoadMeanRow.node, LoadMeanRow.time, LoadMeanRow.available_cpu, LoadMeanRow.available_bandwidth)
     inside = and_(LoadMeanRow.step == step, LoadMeanRow.time >= since, LoadMeanRow.time < until)
-    with reading(store.engine) as connection:
+    with reading(store.engine, long=True) as connection:
         parts = [*packed.fetched(connection.execute(select(*columns).where(inside)))]
         made = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == step))
         rest = max(since, -math.inf if made is None else made + step)

@@ -42,7 +42,7 @@ class LoadRecords:
         """
         if node is not None:
             return self.oldest(node, None, since=since, until=until)
-        with reading(self._engine) as connection:
+        with reading(self._engine, long=True) as connection:
             return packed.read(connection, *_span(since, until))
 
     def of(self, nodes: Sequence[str], *, since: float, until: float) -> Loads:

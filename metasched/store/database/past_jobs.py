@@ -79,7 +79,7 @@ class PastJobs:
         apart = digest_of(cluster)
         users = {name: called(name) for name in set(log.names.get("user", ()))}
         new, batches = 0, math.ceil(len(log) / BATCH)
-        with writing(self._engine) as connection:
+        with writing(self._engine, long=True) as connection:
             for batch in progress(range(batches), batches):
                 part = log.picked(np.arange(batch * BATCH, min((batch + 1) * BATCH, len(log))))
                 labels = {label: [name or None for name in part.named(label)] for label in LABELS}
@@ -120,7 +120,7 @@ class PastJobs:
             query = query.where(PastJobRow.cluster.in_(clusters))
         keys, numbers, codes = array("q"), array("d"), array("q")
         names: list[dict[str, int]] = [{} for _ in LABELS]
-        with reading(self._engine) as connection:
+        with reading(self._engine, long=True) as connection:
             for row in connection.execute(
                 query.order_by(PastJobRow.submit_time), execution_options={"yield_per": BATCH}
             ):
@@ -152,7 +152,7 @@ class PastJobs:
 
     def clusters(self) -> tuple[str, ...]:
         """The clusters that jobs are stored of."""
-        with reading(self._engine) as connection:
+        with reading(self._engine, long=True) as connection:
             return tuple(sorted(connection.scalars(select(PastJobRow.cluster).where(_kept).distinct())))
 
     def newest_end(self, cluster: str) -> float | None:
@@ -170,7 +170,7 @@ class PastJobs:
 
         That they were there stays, so that they are not stored again when they are reported again.
         """
-        with writing(self._engine) as connection:
+        with writing(self._engine, long=True) as connection:
             change = update(PastJobRow).where(PastJobRow.user.in_(users))
             nothing = {"submit_time": 0.0, "run_time": 0.0, "processors": 1, "requested_time": None, "wait": None}
             return connection.execute(
@@ -181,7 +181,7 @@ class PastJobs:
         """Remove jobs that were submitted before a time (s); return how many."""
         if before == -math.inf:
             return 0
-        with writing(self._engine) as connection:
+        with writing(self._engine, long=True) as connection:
             old = delete(PastJobRow).where(PastJobRow.submit_time < before, _kept)
             return connection.execute(old).rowcount
 

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Connection, Engine, select, update
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.records import InputError
 from metasched.store.database.engine import reading, writing
-from metasched.store.database.tables import PlacementRow
+from metasched.store.database.rows import insert_new
+from metasched.store.database.tables import PlacementRow, table
 
 _log = logging.getLogger(__name__)
 
@@ -29,14 +30,14 @@ class PlacementRecords:
         self._engine = engine
 
     def add(self, advised: Iterable[AdvisedPlacement]) -> None:
-        """Store placements in one transaction: all of them or none."""
+        """Store placements in one transaction, all of them or none; those that are stored already stay as they are."""
         rows = []
         for each in advised:
             row = each.as_dict()
             rows.append(row | {"uid": row.pop("id")})
         if rows:
             with writing(self._engine) as connection:
-                connection.execute(insert(PlacementRow), rows)
+                insert_new(connection, table(PlacementRow), rows)
 
     def settle(self, uid: str, outcome: Outcome) -> bool:
         """Store the outcome of a job; return whether its placement is known and had none yet."""

@@ -41,7 +41,7 @@ def prune(
     """
     update_means(store)
     roll_up(store, loads_before, since=-math.inf)  # once more with whatever came late, before its samples go
-    with writing(store.engine) as connection:
+    with writing(store.engine, long=True) as connection:
         forget_means(connection, FIVE_MINUTES, loads_before - MEANS_KEEP * max(time.time() - loads_before, 0.0))
         packed.forget(connection, loads_before)
         loads = connection.execute(delete(LoadRow).where(LoadRow.time < loads_before)).rowcount

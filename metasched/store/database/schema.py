@@ -54,7 +54,7 @@ def bring_up(engine: Engine) -> None:
         at = revision_of(connection)
     if at != HEAD:
         _refuse_newer(at, engine)
-        with writing(engine) as connection:
+        with writing(engine, long=True) as connection:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
             at = revision_of(connection)

@@ -60,7 +60,7 @@ class Store:
         Parameters
         ----------
         location : path of a SQLite file or URL; by default ``$METASCHED_DB`` or a file in the user's data folder.
-        timeout : how long to wait for other processes that hold the lock (s).
+        timeout : how long to wait for other processes that hold the lock, and for the answer of a server (s).
         new : whether a database that is missing is made; what only reads makes none.
 
         Raises

@@ -80,6 +80,37 @@ def test_the_end_does_not_wait_for_work_that_only_reads() -> None:
     assert "writing" in done
 
 
+def test_the_end_does_not_wait_for_ever_for_work_that_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENDING", 0.01)
+    begun, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        over.wait()
+
+    schedule = Schedule()
+    schedule.every(0.001, work)
+    assert begun.wait(60.0)
+    schedule.stop()
+    over.set()
+
+
+def test_a_fault_that_stays_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    done, enough = [], threading.Event()
+
+    def work() -> None:
+        done.append(1)
+        if len(done) == 5:
+            enough.set()
+        raise RuntimeError("the database is away")
+
+    schedule = Schedule()
+    schedule.every(0.001, work)
+    assert enough.wait(60.0)
+    schedule.stop()
+    assert [each.getMessage() for each in caplog.records] == ["work failed and is retried: the database is away"]
+
+
 def test_a_process_that_ends_without_stopping_its_schedule_does_not_wait_for_it() -> None:
     ended = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60.0, check=True)
     assert ended.stdout == "ended\n"

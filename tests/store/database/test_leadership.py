@@ -133,6 +133,13 @@ def test_the_newest_placements_are_those_of_a_list(
     assert list(store.placements.recent(limit, settled=settled, users=users)) == expected[:limit]
 
 
+def test_placements_that_come_again_are_stored_once_and_keep_their_outcome(store: Store) -> None:
+    every = [advised(number) for number in range(4)]
+    store.placements.add(every[:3])
+    store.placements.add([replace(every[0], outcome=None), *every[1:]])
+    assert list(store.placements.recent()) == every[::-1]
+
+
 def test_placements_are_found_by_their_id_and_the_time_when_they_were_made(store: Store) -> None:
     every = [advised(number) for number in range(24)]
     store.placements.add(reversed(every))

@@ -38,4 +38,4 @@ class PyMetasched(PythonPackage):
     depends_on("py-typer@0.12:0", type=("build", "run"))
     depends_on("py-uvicorn@0.29:0", type=("build", "run"))
     depends_on("py-uvloop@0.19:0", type=("build", "run"))
-    depends_on("py-psycopg@3.1:3", type=("build", "run"), when="+postgresql")
+    depends_on("py-psycopg@3.2:3", type=("build", "run"), when="+postgresql")
