@@ -136,10 +136,12 @@ mutation: $(VENV)/.installed-test ## which inserted faults the tests detect; SAM
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS)) $(if $(NEAR),--near)
 .PHONY: answers
 answers: export PYTHONPATH := tests/helpers
+# Lines are as wide as in tests.
+answers: export COLUMNS := 100
 answers: $(VENV)/.installed-test ## write down anew the answers, outputs and defaults that tests compare with; read the difference
 	$(BIN)/python -m tests.fields >tests/fields.txt
 	$(BIN)/python -m tests.history.forecasts >tests/history/forecasts.json
 	$(BIN)/python -m tests.cli.outputs >tests/cli/outputs.json
-	for room in predictors placement signature service/api; do \
+	for room in predictors predictors/analytic placement signature simulation queueing contention monitors/forecasters service/api; do \
 	  $(BIN)/python -m tests.$$(echo $$room | tr / .).answers >answers.json && mv answers.json tests/$$room/answers.json || exit 1; \
 	done

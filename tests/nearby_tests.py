@@ -54,13 +54,16 @@ def nearby(root: Path, module: Path) -> list[list[str]]:
 
 
 def _behind(root: Path, test: Path) -> set[Path]:
-    """The modules of the product that a file of tests uses, through whatever imports."""
+    """The modules of the product that a file of tests uses, through whatever imports; the command line loads verbs."""
     by_name = {dotted(root, path): path for path in sources(root)}
+    verbs = {f"metasched.cli.{place.rpartition('.')[0]}" for place in VERBS.values()}
     found: set[Path] = set()
-    new = {by_name[name] for name in imported_by(root, test) if name in by_name}
-    while new:
+    names = set(imported_by(root, test))
+    while new := {by_name[name] for name in names if name in by_name} - found:
         found |= new
-        new = {by_name[name] for path in new for name in imported(root, path) if name in by_name} - found
+        names = {name for path in new for name in imported(root, path)}
+        if root / "metasched/cli/app.py" in new:
+            names |= verbs
     return found
 
 

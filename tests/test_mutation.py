@@ -176,10 +176,13 @@ def test_near_a_module_of_the_command_line_are_the_calls_of_its_verbs(tree: Path
             "metasched/cli/__init__.py": "",
             f"metasched/cli/{place}.py": "from metasched.cli.bars import bar\n",
             "metasched/cli/bars.py": "def bar():\n    return 1\n",
+            "metasched/cli/app.py": "",
             "tests/other/test_shown.py": 'def test_surface():\n    main(["surface"])\n',
+            "tests/other/test_whole_toys.py": "from metasched.cli import app\n",
         },
     )
-    assert nearby(tree, tree / "metasched/cli/bars.py") == [["tests/other/test_shown.py"]]
+    shown, whole = ["tests/other/test_shown.py"], ["tests/other/test_whole_toys.py"]
+    assert nearby(tree, tree / "metasched/cli/bars.py") == [shown, whole]
 
 
 def test_a_line_is_tested_by_whatever_executes_it(tree: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from metered_runs import made as metered
 
@@ -142,10 +143,13 @@ def store(path: Path, found: list[Run]) -> None:
 
 
 def outputs() -> dict[str, Any]:
-    """The status of each command, and what it prints: a document, or the numbers of a text in their order."""
+    """Of each command the status, what it prints, and how many lines it prints and says.
+
+    What is printed is a document, or the numbers of a text in their order.
+    """
     found: dict[str, Any] = {}
     drawn: list[Any] = []
-    really, Figure.savefig = Figure.savefig, lambda figure, *words, **more: drawn.append(shown(figure))  # type: ignore[method-assign]
+    really, Figure.savefig = Figure.savefig, lambda figure, *words, **more: drawn.append([shown(figure), more["dpi"]])  # type: ignore[method-assign]
     before, environment = Path.cwd(), dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -164,7 +168,8 @@ def outputs() -> dict[str, Any]:
                 if drawn:
                     found[f"{line} (drawn)"] = [without_words(each) for each in drawn]
                     drawn.clear()
-                found[line] = [status, without_words(document), without_words(said)]
+                lines = [len(text.splitlines()) for text in (printed, said)]
+                found[line] = [status, without_words(document), without_words(said), lines]
         finally:
             os.chdir(before)
             Figure.savefig = really  # type: ignore[method-assign]
@@ -174,15 +179,29 @@ def outputs() -> dict[str, Any]:
 
 
 def shown(figure: Figure) -> list[Any]:
-    """What a picture shows, axes by axes: some points of each line, of each cloud of points, and the ends of bars."""
-    found = []
+    """What a picture shows, axes by axes: some points of each line and of each cloud of points, bars, texts, and looks.
+
+    Looks are sizes, limits and scales of axes, and the colour, width and transparency of each line and cloud.
+    """
+    found: list[Any] = [figure.get_size_inches().tolist()]
     for axes in figure.axes:
         lines = [np.column_stack(line.get_data())[:: max(1, len(line.get_xdata()) // 5)] for line in axes.lines]
         points = [np.asarray(cloud.get_offsets())[::7] for cloud in axes.collections]
         bars = [float(each.get_height()) for each in axes.patches if hasattr(each, "get_height")]
         texts = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), *(each.get_text() for each in axes.texts)]
         plain = [[[float(number) for number in row] for row in each] for each in (*lines, *points)]
-        found.append([plain, bars, texts])
+        grid = axes.get_gridspec()
+        looks = [
+            [*axes.get_xlim(), *axes.get_ylim(), axes.get_xscale() == "log", axes.get_yscale() == "log"],
+            [] if grid is None else [*grid.get_height_ratios(), *grid.get_width_ratios()],
+            *(
+                [*to_rgba(line.get_color()), line.get_alpha(), line.get_linewidth(), line.get_markersize()]
+                for line in axes.lines
+            ),
+            *([cloud.get_alpha(), *np.ravel(cloud.get_facecolor())[:4].tolist()] for cloud in axes.collections),
+            [each.get_fontsize() for each in axes.texts],
+        ]  # fmt: skip
+        found.append([plain, bars, texts, looks])
     return found
 
 

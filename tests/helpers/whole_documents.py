@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,21 @@ def leaves(part: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 def expected(known: Any, rel: float) -> dict[str, Any]:
     """What the leaves of a document must be by their places: its numbers within a relative tolerance."""
     return {
-        place: pytest.approx(value, rel=rel, abs=1e-9) if isinstance(value, float) else value
+        place: pytest.approx(value, rel=rel, abs=1e-9, nan_ok=True) if isinstance(value, float) else value
         for place, value in leaves(known)
     }
+
+
+def rounded(part: Any, digits: int) -> Any:
+    """A document with numbers of so many digits."""
+    if isinstance(part, dict):
+        return {key: rounded(value, digits) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [rounded(each, digits) for each in part]
+    return float(f"{part:.{digits}g}") if isinstance(part, float) else part
+
+
+def written_down(answers: dict[str, Any], digits: int) -> str:
+    """Answers by name as a JSON document, each on a line, with numbers of so many digits."""
+    lines = (f"{json.dumps(name)}: {json.dumps(rounded(value, digits))}" for name, value in answers.items())
+    return "{\n" + ",\n".join(lines) + "\n}"

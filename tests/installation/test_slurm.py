@@ -11,8 +11,10 @@ import pytest
 from metasched.cli import main
 from metasched.doctor.hooks import lua_error
 from metasched.doctor.slurm import check_slurm
+from metasched.installation.deployed import deployed
 from metasched.installation.steps import digest
 from metasched.service.configuration import read_configuration
+from metasched.store.files.whole_files import read_text
 
 CONF = f"ClusterName=east\nSlurmUser={os.getenv('USER', 'root') if os.getuid() else 'root'}\n"
 
@@ -86,6 +88,21 @@ def test_what_the_site_has_is_left_and_the_lines_it_needs_are_told(
         assert any(expected in line for line in output["left_to_you"])
     assert setup(site, "--undo", "--yes") == 0
     assert files(site) == before
+
+
+@pytest.mark.parametrize(
+    ("where", "more", "left"), [("old", "", 0), ("old", "exit 0\n", 1), ("slurm/metasched", "exit 0\n", 0)]
+)
+def test_a_hook_of_another_version_in_another_folder_is_left_and_told(
+    where: str, more: str, left: int, site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    epilog = site / where / "metasched-epilog"
+    epilog.parent.mkdir()
+    epilog.write_text(read_text(deployed() / "slurm" / epilog.name) + more)
+    (site / "slurm" / "slurm.conf").write_text(f"{CONF}EpilogSlurmctld={epilog}\n")
+    assert setup(site, "--plan", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["left_to_you"]
+    assert sum(f"set EpilogSlurmctld={site}/slurm/metasched/metasched-epilog" in line for line in told) == left
 
 
 def test_what_was_changed_by_hand_stays(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

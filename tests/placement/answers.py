@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from known_model import Known
 from metered_runs import made
+from whole_documents import written_down
 
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.placement.clusters.constraints import Constraints
@@ -181,15 +181,6 @@ def clocked(number: int, learned: MeteredPredictor) -> dict[str, Any]:
     return {"placements": [placement_document(*each) for each in zip(found.placements, found.costs, strict=True)]}
 
 
-def rounded(part: Any) -> Any:
-    """A document with numbers of eight digits."""
-    if isinstance(part, dict):
-        return {key: rounded(value) for key, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [rounded(each) for each in part]
-    return float(f"{part:.8g}") if isinstance(part, float) else part
-
-
 def answers() -> dict[str, Any]:
     """All answers by name."""
     learned = MeteredPredictor("a", "c").fit(made(30, seed=1))
@@ -201,5 +192,4 @@ def answers() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    lines = (f"{json.dumps(name)}: {json.dumps(rounded(value))}" for name, value in answers().items())
-    print("{\n" + ",\n".join(lines) + "\n}")
+    print(written_down(answers(), 8))

@@ -9,6 +9,8 @@ import hashlib
 import json
 from typing import Any
 
+from whole_documents import rounded
+
 from benchmarks.signature.applications import APPLICATIONS
 from metasched.records import InputError
 from metasched.signature.exchanges import exchanges
@@ -21,18 +23,9 @@ from metasched.signature.synthetic.plan import planned
 from metasched.signature.synthetic.result import Result, digest, timed
 
 
-def rounded(part: Any) -> Any:
-    """A document with numbers of nine digits."""
-    if isinstance(part, dict):
-        return {key: rounded(value) for key, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [rounded(each) for each in part]
-    return float(f"{part:.9g}") if isinstance(part, float) else part
-
-
 def digest_of(document: Any) -> str:
     """What distinguishes documents, in a few letters."""
-    return hashlib.sha256(json.dumps(rounded(document), sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(rounded(document, 9), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def phases_of(told: Timed) -> list[float]:
