@@ -167,7 +167,7 @@ def _oddities(entry: Entry, block: Block, given: dict[str, float]) -> list[str]:
     if block in (Block.scatter, Block.gather) and entry.get("K_p2p") is not None:
         log = math.log2(given["nodes"]) / math.log2(entry.log_base)
         # The root itself keeps one part of P.
-        if given["nodes"] > 1 and entry[f"K_{block}"] * log < entry["K_p2p"] * (given["nodes"] - 1):
+        if entry[f"K_{block}"] * log < entry["K_p2p"] * (given["nodes"] - 1):
             return [
                 f"{entry.name}: the printed {block} of d bytes over {given['nodes']:g} nodes is faster than its "
                 "point-to-point bandwidth allows"

@@ -25,7 +25,7 @@ from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
-from metasched.records import Run, Settings
+from metasched.records import Request, Run, Settings
 from metasched.signature.fitting import fit
 from tests.predictors.analytic import test_signature as signature
 from tests.predictors.analytic import test_simulated as simulated
@@ -97,6 +97,12 @@ def told(predictor: Predictor) -> list[list[float]]:
     return found
 
 
+def parts(predictor: Predictor) -> list[list[float]]:
+    """The parts of the times that some of the requests are predicted to take."""
+    asked = [Request(n, int(p), cpu, bandwidth) for n, p, cpu, bandwidth in ASKED[[1, 3, 5]].tolist()]
+    return [[term.seconds for term in predictor.breakdown(each)] for each in asked]
+
+
 def answers() -> dict[str, Any]:
     """What each method answers before and after it learned more, and under settings, by name."""
     found: dict[str, Any] = {}
@@ -108,6 +114,8 @@ def answers() -> dict[str, Any]:
                 predictor.settle()
         if later:
             found[f"{name}, after more runs"] = told(predictor)
+        if hasattr(predictor, "breakdown"):
+            found[f"{name}, its parts"] = parts(predictor)
         if name in SETTINGS:
             found[f"{name}, under some"] = told(under(predictor, SETTINGS[name]))
     return found

@@ -132,6 +132,27 @@ def test_leaving_one_out_is_what_a_process_without_that_run_predicts() -> None:
     assert spread[4] == pytest.approx(expected[0])
 
 
+def test_a_group_that_the_others_do_not_expect_counts_less_by_its_distance_from_what_they_expect() -> None:
+    scales = Scales(0.1, (1.0, 2.0, 0.5, 3.0), 0.2, 0.05)
+    known, basis = points(12)
+    error, groups = np.random.default_rng(2).normal(0, 0.02, 12), np.repeat([0, 1, 2], [1, 4, 7])
+    error[1:5] -= 1.0
+    every = zip(known, basis, strict=True)
+    whole = np.array([[covariance(x, s, y, t, scales) for y, t in zip(known, basis, strict=True)] for x, s in every])
+    whole += scales.noise**2 * np.eye(12)
+    expected = np.empty(12)
+    for group, count in enumerate((1, 4, 7)):
+        own, other = groups == group, groups != group
+        taught = whole[np.ix_(own, other)] @ np.linalg.inv(whole[np.ix_(other, other)])
+        away = error[own] - taught @ error[other]
+        spread = whole[np.ix_(own, own)] - taught @ whole[np.ix_(other, own)]
+        expected[own] = min((4.0 + count) / (4.0 + away @ np.linalg.solve(spread, away)), 1.0)
+    found = transfer(known, basis, error, scales).group_weights(groups)
+    assert found == pytest.approx(expected)
+    assert found[1] < 0.5
+    assert found.max() == 1.0
+
+
 def test_runs_that_are_off_by_a_scale_factor_teach_it_for_everywhere() -> None:
     known, basis = points(30)
     mean, spread = transfer(known, basis, 0.2 * basis[:, 1], search=True).predict(

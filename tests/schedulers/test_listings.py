@@ -11,11 +11,17 @@ import pytest
 
 from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.flux import listing as flux
+from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine import listing as grid_engine
+from metasched.schedulers.grid_engine.source import GridEngineSource
 from metasched.schedulers.htcondor import listing as htcondor
+from metasched.schedulers.htcondor.source import HTCondorSource
+from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Instance, ListedJob
 from metasched.schedulers.oar import listing as oar
+from metasched.schedulers.oar.source import OarSource
 from metasched.schedulers.pbs import listing as pbs
+from metasched.schedulers.pbs.source import PbsSource
 from tests.schedulers import flux_answers, htcondor_answers, oar_answers, pbs_answers
 
 MARK = "metasched:app=cg,n=1400"
@@ -24,6 +30,23 @@ MARK = "metasched:app=cg,n=1400"
 def lines(listed: tuple[Any, ...]) -> list[str]:
     """One text for each, so that a failure shows what differs, and NaN equals NaN."""
     return [repr(each) for each in listed]
+
+
+@pytest.mark.parametrize(
+    ("source", "command", "word", "apart", "epilog", "accounts_for_all"),
+    [
+        (FluxSource, "flux", "queue", False, False, False),
+        (GridEngineSource, "qsub", "queue", True, True, True),
+        (HTCondorSource, "condor_submit", "partition", False, False, False),
+        (OarSource, "oarsub", "partition", False, False, False),
+        (PbsSource, "qsub", "queue", False, True, False),
+    ],
+)
+def test_schedulers_differ_in_what_they_call_a_partition_and_in_who_reports_ended_jobs(
+    source: type[ListedCluster], command: str, word: str, apart: bool, epilog: bool, accounts_for_all: bool
+) -> None:
+    facts = (source.command, source.word, source.apart, source.epilog, source.accounts_for_all)
+    assert facts == (command, word, apart, epilog, accounts_for_all)
 
 
 def test_machines_of_htcondor() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -63,10 +64,40 @@ def test_a_model_of_another_platform_is_as_uncertain_as_its_upper_end() -> None:
     assert decide(0.5, here, there, Costs(), same_model=False).doubt == pytest.approx(0.5 * 400.0 * 0.5)
 
 
-def test_a_job_rests_ten_times_what_a_move_costs() -> None:
-    places = Outlook(1000.0), Outlook(300.0)
-    assert not decide(0.1, *places, Costs(10.0, 10.0, 10.0), moved_ago=299.0).move
-    assert decide(0.1, *places, Costs(10.0, 10.0, 10.0), moved_ago=301.0).move
+@pytest.mark.parametrize(
+    ("done", "low", "there", "same", "doubt"),
+    [
+        (0.2, 0.9, 400.0, True, 60.0),  # of 0.9 of all times 0.7 are left instead of 0.8
+        (0.2, 0.5, 400.0, True, 300.0),
+        (0.9, 0.95, 400.0, True, 30.0),
+        (0.95, 0.9, 400.0, True, 30.0),  # less than what is done cannot be the whole
+        (0.2, 0.9, 1200.0, True, 0.0),
+        (0.2, 0.9, 400.0, False, math.hypot(60.0, 0.8 * 400.0 * 0.5)),
+    ],
+)
+def test_a_gain_may_be_wrong_by_what_a_smaller_whole_leaves_of_it_and_by_the_other_model(
+    done: float, low: float, there: float, same: bool, doubt: float
+) -> None:
+    found = decide(done, Outlook(1000.0, (low, 1.1)), Outlook(there, (0.9, 1.5)), Costs(), same_model=same)
+    assert found.doubt == pytest.approx(doubt)
+
+
+@pytest.mark.parametrize(
+    ("there", "low", "costs", "ago", "why"),
+    [
+        (500.0, 1.0, (0.0,), None, "the move saves 500 s, more than"),  # exactly the least part of what is left
+        (500.5, 1.0, (0.0,), None, "the move would save 50% of the remaining time"),
+        (700.0, 0.0, (0.0,), None, "the move would save 300 s, less than its uncertainty of 300 s"),
+        (1000.0, 1.0, (0.0,), None, "the move would cost 0 s more than it saves"),
+        (300.0, 1.0, (10.0, 10.0, 10.0), 299.0, "it moved 299 s ago, and stays for at least 300 s"),
+        (300.0, 1.0, (10.0, 10.0, 10.0), 300.0, "the move saves 11.2 min"),
+    ],
+)
+def test_what_just_suffices_for_a_move_and_what_does_not(
+    there: float, low: float, costs: tuple[float, ...], ago: float | None, why: str
+) -> None:
+    found = decide(0.0, Outlook(1000.0, (low, 1.0)), Outlook(there), Costs(*costs), moved_ago=ago)
+    assert (found.move, found.why[: len(why)]) == (why.startswith("the move saves"), why)
 
 
 def test_an_overdue_job_has_a_part_left() -> None:

@@ -91,6 +91,20 @@ def test_a_transfer_of_an_impossible_size_is_refused(server: ProbeServer, size: 
         assert not member.receive()["done"]
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {}, {"verb": 5}, {"verb": "a"}, {"verb": "u", "token": {"number": 1}, "bytes": 9},
+        {"verb": "token", "token": 1}, {"verb": "transfers", "bytes": 9},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_request_is_answered_as_unknown(server: ProbeServer, sent: dict[str, object]) -> None:
+    with Channel.call("127.0.0.1", server.port, SECRET) as member:
+        member.send(sent)
+        assert member.receive() == {"done": False, "reason": "unknown request"}
+
+
 def test_a_second_transfer_at_the_same_time_is_refused(server: ProbeServer) -> None:
     with Channel.call("127.0.0.1", server.port, SECRET) as first:
         first.send({"verb": "transfer", "bytes": 1000})
