@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -141,6 +142,38 @@ def test_a_job_never_submitted_and_one_at_a_site_without_ages_stop_counting() ->
     assert not PendingJob("c", 1, 1.0, 60.0, sent=RESERVED + 61.0).hidden(0.0)
     assert PendingJob("c", 1, 1.0, 0.0, sent=1.0, submitted=UNSEEN - 1.0).hidden(None)
     assert not PendingJob("c", 1, 1.0, 0.0, sent=1.0, submitted=UNSEEN + 1.0).hidden(None)
+
+
+@pytest.mark.parametrize(
+    ("job", "age", "hidden"),
+    [
+        ({"sent": 120.0}, 5.0, True), ({"sent": 120.5}, 5.0, False),
+        ({"sent": 180.0, "transfer": 60.0}, 5.0, True), ({"sent": 180.5, "transfer": 60.0}, 5.0, False),
+        ({"sent": 900.0, "submitted": 300.0}, None, True), ({"sent": 900.0, "submitted": 300.5}, None, False),
+        ({"sent": 900.0, "submitted": 6.0}, 5.0, True), ({"sent": 900.0, "submitted": 6.5}, 5.0, False),
+    ],
+)  # fmt: skip
+def test_until_when_an_answer_does_not_show_a_job(job: dict[str, float], age: float | None, hidden: bool) -> None:
+    assert PendingJob("c", 1, 1.0, **({"transfer": 0.0} | job)).hidden(age) is hidden  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "fields", "wait"),
+    [
+        ([("c", 4, 100.0)], {}, 0.0),
+        ([("c", 4, 100.0), ("c", 4, 60.0)], {}, 60.0),
+        ([("c", 4, 100.0), ("d", 4, 60.0)], {}, 0.0),
+        ([("c", 99, 100.0)], {"free": 16}, 100.0),  # no job takes more than there is
+        ([("c", 4, 0.0)] * 2, {}, 1.0),
+        ([("c", 4, 160.0), ("c", 8, 40.0)], {"wait": 10.0}, (4 * 160.0 + 8 * 40.0) / 16),
+        ([("c", 99, 160.0)], {"wait": 10.0}, 160.0),
+    ],
+)
+def test_jobs_that_a_site_does_not_show_yet_take_their_turn(
+    jobs: list[tuple[str, int, float]], fields: dict[str, Any], wait: float
+) -> None:
+    sent = [PendingJob(*each, 0.0, sent=0.0) for each in jobs]
+    assert pending_wait(offer("east", **fields), sent) == pytest.approx(wait)
 
 
 def test_the_prior_is_worth_its_number_of_outcomes() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metasched.sites.data import transfers
-from metasched.sites.links import STALE, Probe, SiteLink
+from metasched.sites.links import STALE, Probe, SiteLink, site_link
 from metasched.sites.question import SitesQuestion
 from metasched.sites.sent_jobs import SentJobs
 from metasched.store.database.store import Store
@@ -78,3 +79,22 @@ def test_what_was_measured_outlives_the_daemon(tmp_path: Path) -> None:
         again.restore()
         link = again.links({"east": None})["east"]
     assert (link.bandwidth, link.round_trip, link.age) == (800.0, 0.02, pytest.approx(35.0, abs=1e-3))
+
+
+@pytest.mark.parametrize(
+    ("known", "source", "bandwidth"),
+    [
+        ((None, None, None), None, None),
+        ((500.0, None, None), "configured", 500.0),
+        ((500.0, 300.0, None), "transfers", 300.0),
+        ((500.0, 300.0, Probe(800.0, 0.02, 3600.0)), "probes", 800.0),
+        ((500.0, 300.0, Probe(800.0, 0.02, 3600.5), 0.5), "transfers", 300.0),
+        ((500.0, None, Probe(800.0, 0.02, 3600.5), 0.5), "configured", 500.0),
+        ((None, None, Probe(800.0, 0.02, 3600.5), 0.5), "probes", 400.0),
+        ((500.0, 300.0, Probe(800.0, 0.02, 3600.5), 0.5, Probe(700.0, 0.03, 60.0)), "routes", 350.0),
+        ((500.0, None, None, None, Probe(700.0, 0.03, 60.0)), "routes", 700.0),
+    ],
+)
+def test_what_says_how_fast_a_link_is(known: tuple[Any, ...], source: str | None, bandwidth: float | None) -> None:
+    found = site_link(*known)
+    assert (found and found.source, found and found.bandwidth) == (source, bandwidth)

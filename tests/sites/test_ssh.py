@@ -11,6 +11,7 @@ import pytest
 
 from metasched.schedulers.portable import Portable, portable
 from metasched.sites import ssh
+from metasched.sites.ssh_operations import SshOperations, grid_engine_state, slurm_state
 
 #: Stands in for ssh: it gives the last word to a shell, as sshd does.
 SSH = "import subprocess, sys; sys.exit(subprocess.run(['/bin/sh', '-c', sys.argv[-1]]).returncode)"
@@ -73,10 +74,26 @@ def test_what_is_no_destination_is_refused(destination: str, job: Portable) -> N
         ssh.submit(destination, job, ["true"])
 
 
-def test_the_words_name_the_partition_and_round_limits_up(job: Portable) -> None:
-    words = shlex.join(ssh.submit_words(job, "slurm", "new"))
-    assert "-t 90 -p new --comment metasched:app=cg,n=900" in words
-    assert "-l h_rt=5400" in shlex.join(ssh.submit_words(job, "grid_engine"))
+@pytest.mark.parametrize(
+    ("options", "scheduler", "partition", "held", "expected"),
+    [
+        (["-n", "4", "-t", "90"], "slurm", "new", False, "sbatch --parsable -J true -n 4 -o true.out -t 90 -p new"),
+        (["-t", "0:01"], "slurm", "", True, "sbatch --parsable -J true -n 1 -o true.out -t 1 -H"),
+        (["-n", "1", "-p", "a,b"], "slurm", "", False, "sbatch --parsable -J true -n 1 -o true.out -p a,b"),
+        (["-n", "4", "-t", "90"], "grid_engine", "new", False,
+         "qsub -terse -cwd -j y -N true -o true.out -pe '*' 4 -l h_rt=5400 -q new"),
+        (["-n", "2"], "grid_engine", "", True, "qsub -terse -cwd -j y -N true -o true.out -pe '*' 2 -h"),
+        (["-n", "1", "-p", "a"], "grid_engine", "", False, "qsub -terse -cwd -j y -N true -o true.out -q a"),
+    ],
+)  # fmt: skip
+def test_the_words_name_what_was_asked_for_and_round_limits_up(
+    options: list[str], scheduler: str, partition: str, held: bool, expected: str
+) -> None:
+    plain = portable([*options, "/bin/true"])
+    assert shlex.join(ssh.submit_words(plain, scheduler, partition, held=held)) == expected
+    marked = portable([*options, "--comment=metasched:app=cg,n=9", "/bin/true"])
+    mark = {"slurm": " --comment metasched:app=cg,n=9", "grid_engine": " -ac metasched=app=cg,n=9"}[scheduler]
+    assert shlex.join(ssh.submit_words(marked, scheduler, partition, held=held)) == expected + mark
 
 
 def test_what_is_brought_is_measured(tmp_path: Path) -> None:
@@ -110,3 +127,70 @@ def test_connections_lie_in_a_folder_of_our_own_alone(
     monkeypatch.setattr(ssh.os, "geteuid", lambda: another)
     with pytest.raises(RuntimeError, match="expected a folder of our own"):
         submitted(job, "echo", "17")
+
+
+SITES = {
+    "east": {"ssh": "me@east", "scheduler": "slurm"},
+    "west": {"ssh": "west", "scheduler": "grid_engine"},
+    "far": {},
+}
+
+
+def test_works_at_a_site_are_commands_of_its_scheduler(
+    job: Portable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, str]] = []
+    printed = {
+        "squeue": "8|PENDING|JobHeldAdmin\n",
+        "qstat": "<q><job_list><JB_job_number>8</JB_job_number></job_list></q>",
+    }
+
+    def command(destination: str, words: list[str]) -> str:
+        ran.append((destination, shlex.join(words)))
+        return printed.get(words[0], "")
+
+    monkeypatch.setattr(ssh, "command", command)
+    monkeypatch.setattr(ssh, "bring", lambda *what: ran.append(("brought", str(what[2]))) or (2.0, 30.0))
+    monkeypatch.setattr(ssh, "submit", lambda to, _, words: ran.append((to, shlex.join(words))) or "17")
+    made = SshOperations(SITES, job, (tmp_path,), "data", held_by=["west"])
+    for site in ("east", "west"):
+        for work in (made.hold, made.release, made.cancel):
+            work(site, "8")
+    assert [made.state_of(site, "8") for site in ("east", "west")] == ["held", "started"]
+    assert ran == [
+        ("me@east", "scontrol hold 8"), ("me@east", "scontrol release 8"), ("me@east", "scancel 8"),
+        ("west", "qhold 8"), ("west", "qrls 8"), ("west", "qdel 8"),
+        ("me@east", "squeue --noheader --states=all --me '--format=%A|%T|%r'"), ("west", "qstat -xml"),
+    ]  # fmt: skip
+    ran.clear()
+    assert made.submit("east", "new") == ("17", 2.0, 30.0)
+    assert made.submit_held("west", "") == ("17", 0.0, 0.0)
+    assert [(to, words.split()[-3] if to == "west" else words.count(" -p new ")) for to, words in ran] == [
+        ("brought", 0), ("me@east", 1), ("west", "-h"),
+    ]  # fmt: skip
+    with pytest.raises(RuntimeError, match="'8;x' is not a job number"):
+        made.hold("east", "8;x")
+    for site in ("far", "none"):
+        with pytest.raises(RuntimeError, match="its table has no ssh"):
+            made.cancel(site, "8")
+
+
+@pytest.mark.parametrize(
+    ("listed", "state"),
+    [
+        ("8|PENDING|Priority", "waiting"), ("8|PENDING|JobHeldUser", "held"), ("8|PENDING|JobHeldAdmin", "held"),
+        ("8|CANCELLED|None", "cancelled"), ("8|COMPLETED|None", "started"), ("80|PENDING|Priority", "unknown"),
+        ("", "unknown"), ("7|RUNNING|None\n 8|PENDING|Resources ", "waiting"),
+    ],
+)  # fmt: skip
+def test_the_state_of_a_job_by_squeue(listed: str, state: str) -> None:
+    assert slurm_state(listed, "8") == state
+
+
+@pytest.mark.parametrize(
+    ("letters", "state"), [("qw", "waiting"), ("hqw", "held"), ("r", "started"), ("hr", "started"), ("Eqw", "waiting")]
+)
+def test_the_state_of_a_job_by_qstat(letters: str, state: str) -> None:
+    listed = "<q><job_list><JB_job_number>{}</JB_job_number><state>{}</state></job_list>{}</q>"
+    assert grid_engine_state(listed.format("8", letters, ""), "8") == state
+    assert grid_engine_state(listed.format("80", letters, ""), "8") == "unknown"

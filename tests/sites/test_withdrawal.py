@@ -14,7 +14,7 @@ from metasched.sites.data import transfers
 from metasched.sites.links import SiteLink
 from metasched.sites.sent_jobs import SentJob
 from metasched.sites.trust import Trust, trust
-from metasched.sites.withdrawal import MOST_RESENT, Verdict, verdict
+from metasched.sites.withdrawal import LONGEST, MOST_RESENT, Verdict, verdict
 from tests.sites.answers import offer
 
 NOW, RESTED = 10_000.0, 300.0
@@ -69,6 +69,28 @@ def test_a_job_stays_and_it_is_said_why(job: SentJob, waiting: Any, elsewhere: S
     found = said(job, waiting, elsewhere)
     assert not found.withdraw
     assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("job", "waiting", "elsewhere", "why"),
+    [
+        (sent(ago=RESTED), waits(3600.0), place("west"), "west saves"),
+        (sent(resent=2), waits(3600.0), place("west"), "west saves"),
+        (sent(), waits(600.0), place("west", 300.0), "west saves 300 s"),  # half of the wait, no less
+        (sent(), waits(600.0), place("west", 300.5), "and is worth it from 300 s on"),
+        (sent(), waits(600.0, low=300.0), place("west", 299.0), "less than its uncertainty of 301 s"),
+        (sent(), waits(LONGEST), place("west"), "west saves"),
+        (sent(), waits(LONGEST * 1.01), place("west"), "does not say"),
+        (sent(), {"state": "waiting", "wait": True, "low": 0.0}, place("west"), "does not say"),
+        (sent(), {"state": "waiting", "wait": 3600, "low": 3600}, place("west"), "west saves"),
+        (sent(submitted_at=None), waits(3600.0), place("west"), "it was submitted 0 s ago"),
+    ],
+)
+def test_what_just_suffices_to_leave_and_what_does_not(
+    job: SentJob, waiting: Any, elsewhere: SitePlacement, why: str
+) -> None:
+    found = said(job, waiting, place("east", 3600.0), elsewhere)
+    assert (found.withdraw, why in found.why) == (why.startswith("west saves"), True), found.why
 
 
 def test_a_site_that_says_too_little_is_not_believed_about_what_is_left() -> None:

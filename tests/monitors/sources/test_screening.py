@@ -75,6 +75,27 @@ def test_each_fault_is_called_by_its_name(sample: Triple, reason: str) -> None:
     assert (found.kept, dict(found.refused)) == ((), {reason: 1})
 
 
+@pytest.mark.parametrize(
+    ("sample", "kept"),
+    [
+        ((NOW + 60.0, 0.5, 90.0), (0.5, 90.0)),
+        ((NOW - 9000.0, 0.5, 90.0), (0.5, 90.0)),
+        ((NOW, 0.0, 0.0), (0.0, 0.0)),
+        ((NOW, 1.0, 1000.0), (1.0, 1000.0)),
+        ((NOW, -0.01, 90.0), (0.0, 90.0)),
+        ((NOW, 1.01, 90.0), (1.0, 90.0)),
+        ((NOW, 0.5, -10.0), (0.5, 0.0)),
+        ((NOW, 0.5, 1010.0), (0.5, 1000.0)),
+    ],
+)
+def test_what_lies_at_a_limit_is_kept_and_what_rounding_put_beyond_is_moved_there(
+    sample: Triple, kept: tuple[float, float]
+) -> None:
+    found = screen([sample], NOW, RULES)
+    assert found.kept == ((sample[0], *kept),)
+    assert dict(found.repaired) == ({} if sample[1:] == kept else {"clamped": 1})
+
+
 def test_of_two_samples_of_one_moment_the_first_counts() -> None:
     found = screen([(NOW, 0.5, 90.0), (NOW, 0.9, 10.0)], NOW)
     assert (found.kept, dict(found.refused)) == (((NOW, 0.5, 90.0),), {"duplicate": 1})
