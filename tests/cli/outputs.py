@@ -90,6 +90,7 @@ def prepare(folder: Path) -> None:
     write_runs(folder / "campaign" / "runs.csv", judged)
     (folder / "energies").mkdir()
     write_runs(folder / "energies" / "runs.csv", [*metered(30, seed=2), *metered(8, seed=3, phase="predict")])
+    write_runs(folder / "both.csv", [*campaign(SLOW, 40), *campaign(FAST, 20)])
     write_runs(folder / "laid-out.csv", laid_out(runs(48, noise=0.05)))
     store(folder / "runs.db", runs(9, noise=0.05))
     (folder / "clusters.toml").write_text(CLUSTERS, encoding="utf-8")
@@ -97,6 +98,8 @@ def prepare(folder: Path) -> None:
     for at in range(200):
         jobs.append(f"{100 * at},{13 * at % 300},{60 + 37 * at % 900},{1 + at % 4},3600,u{at % 3},n{at % 5}")
     (folder / "jobs.csv").write_text("\n".join([*jobs, ""]), encoding="utf-8")
+    dated = [f"{1_700_000_000 + 100 * at},{at % 7},{60 + at},{1 + at % 8},,u1,sort" for at in range(120)]
+    (folder / "dated.csv").write_text("\n".join([jobs[0], *dated, ""]), encoding="utf-8")
     for name, text in (
         ("profiles.csv", PROFILES), ("servers.toml", SERVERS), ("demo.toml", APPLICATION), ("racks.toml", RACKS),
     ):  # fmt: skip
