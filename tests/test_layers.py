@@ -67,6 +67,7 @@ ORDER = {
         ),
         *("tournament", "judging", "walltime"),
     ],
+    "metasched.signature": ["traces", "equations", "computation", "rules", "times", "synthetic"],
     "metasched.history": [
         "job_log",
         "submission",

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isqrt
 
-from metasched.signature.topologies import as_simgrid, balanced
-from metasched.signature.traces import Trace, trace_of
+from metasched.signature.equations.topologies import as_simgrid, balanced
+from metasched.signature.traces.trace import Trace, trace_of
 
 Action = tuple[str, tuple[float, ...]]
 #: Sides of a grid from the number of processes and of dimensions.

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.signature.applications import APPLICATIONS, Judged
 from benchmarks.signature.machine import replayed
 from benchmarks.signature.times import MACHINE, synthetic_result
-from metasched.signature.fitting import fit
-from metasched.signature.prediction import LEVEL, Hardware, by_blocks, predictions
+from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.result import by_synthetic
+from metasched.signature.times.prediction import LEVEL, Hardware, by_blocks, predictions
 from metasched.store.files.hardware import read_entry
 
 Floats = NDArray[np.float64]

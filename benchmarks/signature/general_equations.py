@@ -1,6 +1,6 @@
 """General equations as the paper has them (section 3.2.2): of a distance in n, and null communications put in.
 
-The product's rules are found among more forms, for whole programs, by :mod:`metasched.signature.fitting`.
+The product's rules are found among more forms, for whole programs, by :mod:`metasched.signature.rules.fitting`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from metasched.signature.local_equations import Peer
-from metasched.signature.transforms import TRANSFORMS, WholeForm, are_whole
+from metasched.signature.equations.local_equations import Peer
+from metasched.signature.equations.transforms import TRANSFORMS, WholeForm, are_whole
 
 #: Largest factor of a transform in a general equation of distances.
 LARGEST_FACTOR = 8

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metasched.records import InputError
-from metasched.signature.expanding import lines
-from metasched.signature.traces import Trace
+from metasched.signature.rules.expanding import lines
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.ti_traces import write_ti_trace
 
 HERE = Path(__file__).resolve().parent

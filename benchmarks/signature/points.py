@@ -14,10 +14,10 @@ from typing import Any
 from benchmarks.signature.machine import built, run
 from benchmarks.signature.times import MACHINE
 from benchmarks.signature.truth import truth
-from metasched.signature.fitting import fit
-from metasched.signature.measurable_points import Point, paces, point
-from metasched.signature.prediction import Hardware, by_blocks, predictions
-from metasched.signature.traces import Trace
+from metasched.signature.computation.measurable_points import Point, paces, point
+from metasched.signature.rules.fitting import fit
+from metasched.signature.times.prediction import Hardware, by_blocks, predictions
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.ti_traces import read_ti_trace
 

@@ -17,18 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.actions import PART, TURN, Shape
-from metasched.signature.application import Application, Rule
-from metasched.signature.attributes import Attribute
-from metasched.signature.expanding import expanded, positions
-from metasched.signature.expressions import GUARDS
-from metasched.signature.fitting import fit
-from metasched.signature.matching import Leaf, Part
-from metasched.signature.message_order import in_order
-from metasched.signature.parts import cut
-from metasched.signature.phases import Machine, phases_of
-from metasched.signature.roles import cells
-from metasched.signature.traces import Trace
+from metasched.signature.equations.expressions import GUARDS
+from metasched.signature.rules.application import Application, Rule
+from metasched.signature.rules.attributes import Attribute
+from metasched.signature.rules.expanding import expanded, positions
+from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.roles import cells
+from metasched.signature.traces.actions import PART, TURN, Shape
+from metasched.signature.traces.matching import Leaf, Part
+from metasched.signature.traces.message_order import in_order
+from metasched.signature.traces.parts import cut
+from metasched.signature.traces.phases import Machine, phases_of
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.tracing.recording import record
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.signature.applications import APPLICATIONS, Judged
 from metasched.records import InputError
-from metasched.signature.expanding import expanded
-from metasched.signature.fitting import fit
-from metasched.signature.traces import Trace
+from metasched.signature.rules.expanding import expanded
+from metasched.signature.rules.fitting import fit
+from metasched.signature.traces.trace import Trace
 
 
 @dataclass(frozen=True)

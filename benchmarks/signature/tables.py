@@ -9,9 +9,9 @@ import numpy as np
 from benchmarks.signature import paper
 from benchmarks.signature.general_equations import completed, distance_form
 from benchmarks.signature.scalability import core_hours, efficiency, prediction_error
-from metasched.signature.instruction_table import difference, total_instructions
-from metasched.signature.local_equations import local_equation
-from metasched.signature.transforms import PowerLaw, r_squared, weight_form
+from metasched.signature.computation.instruction_table import difference, total_instructions
+from metasched.signature.equations.local_equations import local_equation
+from metasched.signature.equations.transforms import PowerLaw, r_squared, weight_form
 
 
 def tables() -> dict[str, Any]:

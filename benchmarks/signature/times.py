@@ -20,11 +20,11 @@ from metasched.fitting import fit as fit_runs
 from metasched.predictors.analytic.cloud.scaling import Scaling
 from metasched.predictors.judging.peers import Amdahl, GaussianProcess, RidgeQuadratic
 from metasched.records import InputError, Request, Run
-from metasched.signature.application import Application
-from metasched.signature.expanding import expanded
-from metasched.signature.fitting import fit
-from metasched.signature.prediction import Hardware, Prediction, by_blocks, predictions
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import expanded
+from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.result import Result, by_synthetic
+from metasched.signature.times.prediction import Hardware, Prediction, by_blocks, predictions
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.ti_traces import read_ti_trace
 from metasched.tracing.smpi import by_replay

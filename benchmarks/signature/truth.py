@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.signature.machine import built, run
-from metasched.signature.traces import Trace
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.ti_traces import read_ti_trace
 
 TRUTH = Path(__file__).with_name("truth.csv")

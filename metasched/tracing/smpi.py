@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.expanding import Sample, lines, sampled, sound
-from metasched.signature.prediction import Engine, Timed, phases_in_last, phases_of_sample
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import Sample, lines, sampled, sound
+from metasched.signature.times.prediction import Engine, Timed, phases_in_last, phases_of_sample
 from metasched.store.files.ti_traces import write_ti_trace
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.expanding import sound
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import sound
 from metasched.signature.synthetic.collective_times import MEASURED, Collective
 from metasched.signature.synthetic.message_kinds import MessageKind
 from metasched.signature.synthetic.plan import Plan, planned

@@ -26,7 +26,7 @@ from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import Request, Run, Settings
-from metasched.signature.fitting import fit
+from metasched.signature.rules.fitting import fit
 from tests.predictors.analytic import test_signature as signature
 from tests.predictors.analytic import test_simulated as simulated
 from tests.predictors.analytic.cloud.test_cloud import CLUSTER, RING

@@ -13,14 +13,14 @@ from whole_documents import rounded
 
 from benchmarks.signature.applications import APPLICATIONS
 from metasched.records import InputError
-from metasched.signature.exchanges import exchanges
-from metasched.signature.expanding import sampled
-from metasched.signature.fitting import fit
-from metasched.signature.prediction import Timed, assumed, by_blocks
+from metasched.signature.rules.expanding import sampled
+from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import MEASURED, Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.plan import planned
 from metasched.signature.synthetic.result import Result, digest, timed
+from metasched.signature.times.prediction import Timed, assumed, by_blocks
+from metasched.signature.traces.exchanges import exchanges
 
 
 def digest_of(document: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.records import InputError
-from metasched.signature.traces import Trace
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
 from metasched.tracing.recording import record, recorder

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.records import InputError
-from metasched.signature.folding import Loop, Node, folded, unfolded
+from metasched.signature.traces.folding import Loop, Node, folded, unfolded
 from metasched.store.files.recorded_traces import HEADER, read_recorded
 
 ACTIONS = ["init", "isend 1 0 8 -1", "irecv 1 0 8 -1", "waitall 2", "finalize"]

@@ -10,9 +10,9 @@ import pytest
 from benchmarks.signature.applications import APPLICATIONS
 from benchmarks.signature.machine import write_machine
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.fitting import fit
-from metasched.signature.prediction import predictions
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.fitting import fit
+from metasched.signature.times.prediction import predictions
 from metasched.tracing.smpi import by_replay
 
 REAL = pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.signature.applications import APPLICATIONS
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.fitting import fit
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import Collective
 from metasched.signature.synthetic.plan import Plan, planned
 from metasched.signature.synthetic.result import Result, digest

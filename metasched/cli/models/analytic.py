@@ -96,8 +96,8 @@ class Analytic:
         if network is not None and hardware is None:
             raise InputError("--signature-network needs --signature-hardware")
         from metasched.predictors.analytic.signature import SignaturePredictor
-        from metasched.signature.prediction import assumed
-        from metasched.signature.reporting import unruled
+        from metasched.signature.rules.reporting import unruled
+        from metasched.signature.times.prediction import assumed
         from metasched.store.files.hardware import hardware_of
         from metasched.store.files.signatures import measured_in, read_application
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from metasched.cli.figures import COLOURS, over_powers_of_two, style, with_grid
 from metasched.predictors.analytic.cloud.scaling import Scaling
-from metasched.signature.prediction import Prediction
+from metasched.signature.times.prediction import Prediction
 
 #: Phases that are drawn: those that take most time.
 MOST_PHASES = 6

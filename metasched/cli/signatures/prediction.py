@@ -14,13 +14,13 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption, grouped, whole_numbers
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
-from metasched.signature.reporting import checked_count, unruled
+from metasched.signature.rules.reporting import checked_count, unruled
 from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
 
 if TYPE_CHECKING:
-    from metasched.signature.application import Application
-    from metasched.signature.prediction import Engine, Prediction
+    from metasched.signature.rules.application import Application
+    from metasched.signature.times.prediction import Engine, Prediction
 
 #: Most numbers of processes at once.
 MOST_COUNTS = 1_000
@@ -57,7 +57,7 @@ class EngineOptions:
         if (self.hardware is None) == (self.platform is None):
             raise InputError("give one of --hardware, --platform and --synthetic")
         if self.hardware is not None:
-            from metasched.signature.prediction import by_blocks
+            from metasched.signature.times.prediction import by_blocks
 
             if self.hosts is not None or self.relevant:
                 raise InputError("--hosts and --relevant belong to --platform")
@@ -157,7 +157,7 @@ def _answered(
     known: Application, name: str, engine: Engine, counts: list[int], measured: dict[int, float]
 ) -> list[Prediction]:
     """Predictions for numbers of processes for which the rules are valid."""
-    from metasched.signature.prediction import predictions
+    from metasched.signature.times.prediction import predictions
 
     for count in counts:
         checked_count(known, count)

@@ -18,8 +18,8 @@ from metasched.cli.signatures.synthetic import run_verb
 from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
-from metasched.signature.phases import Machine, phases_of
-from metasched.signature.traces import Trace
+from metasched.signature.traces.phases import Machine, phases_of
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.otf2_archives import ANCHOR, read_otf2
 from metasched.store.files.recorded_traces import PERF, STATED, TIME, VALGRIND, Recorded, read_recorded
 from metasched.store.files.signatures import (
@@ -110,7 +110,7 @@ def extract_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Find the phases of a run and their weights, and store the actions of each process."""
-    from metasched.signature.measurable_points import point
+    from metasched.signature.computation.measurable_points import point
 
     for name, value in (("speed", speed), ("bandwidth", bandwidth)):
         if not 0.0 < value < 1e30:
@@ -193,7 +193,7 @@ def mark_verb(
 ) -> None:
     """Write what each process of a recorded run did in each phase to phases.csv, for --method phased."""
     from metasched.records import PhaseMark
-    from metasched.signature.phases import worked
+    from metasched.signature.traces.phases import worked
     from metasched.store.files.campaigns import read_campaign
     from metasched.store.files.phases import add_marks
 
@@ -257,10 +257,10 @@ def fit_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Find the rules that runs of one program on at least three numbers of processes share."""
-    from metasched.signature.fitting import fit
-    from metasched.signature.instruction_table import drifting, instruction_table
-    from metasched.signature.measurable_points import paces
-    from metasched.signature.reporting import equations, open_rules, unruled, valid_counts, weights
+    from metasched.signature.computation.instruction_table import drifting, instruction_table
+    from metasched.signature.computation.measurable_points import paces
+    from metasched.signature.rules.fitting import fit
+    from metasched.signature.rules.reporting import equations, open_rules, unruled, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     ways = [each.get("instructions", STATED) for each in documents]
@@ -344,9 +344,9 @@ def expand_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Write the trace for more processes, in SimGrid's format."""
-    from metasched.signature.expanding import lines, sound
-    from metasched.signature.instruction_table import instruction_table
-    from metasched.signature.reporting import checked_count
+    from metasched.signature.computation.instruction_table import instruction_table
+    from metasched.signature.rules.expanding import lines, sound
+    from metasched.signature.rules.reporting import checked_count
 
     known = read_application(application)[0]
     checked_count(known, processes)

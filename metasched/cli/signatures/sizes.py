@@ -11,7 +11,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
-from metasched.signature.phases import Machine, phases_of
+from metasched.signature.traces.phases import Machine, phases_of
 from metasched.store.files.recorded_traces import STATED
 from metasched.store.files.signatures import (
     SIGNATURE,
@@ -32,7 +32,7 @@ def resize_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Write the signature of another problem size, from those of at least two."""
-    from metasched.signature.problem_sizes import resized
+    from metasched.signature.traces.problem_sizes import resized
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     runs = {}

@@ -13,8 +13,8 @@ from metasched.cli.options import JsonOption
 from metasched.cli.signatures.prediction import MOST_PROCESSES
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
-from metasched.signature.phases import Machine
-from metasched.signature.reporting import checked_count
+from metasched.signature.rules.reporting import checked_count
+from metasched.signature.traces.phases import Machine
 from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, write_document
 
 #: What share of the core-seconds of a run its prediction is to take at most.

@@ -17,9 +17,9 @@ from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term, columns_of
 from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request
-from metasched.signature.application import Application
-from metasched.signature.prediction import Hardware, apart
-from metasched.signature.reporting import checked_count
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.reporting import checked_count
+from metasched.signature.times.prediction import Hardware, apart
 
 #: Share of the time from which on a phase is a term of its own.
 SHOWN = 0.01
@@ -42,9 +42,9 @@ class SignaturePredictor(ByParts):
 
     Examples
     --------
-    >>> from metasched.signature.fitting import fit
-    >>> from metasched.signature.prediction import assumed
-    >>> from metasched.signature.traces import trace_of
+    >>> from metasched.signature.rules.fitting import fit
+    >>> from metasched.signature.times.prediction import assumed
+    >>> from metasched.signature.traces.trace import trace_of
     >>> def ring(n):
     ...     steps = [("compute", (1.6e9 / n,)), ("allreduce", (1000, 0, 0))] * 10
     ...     return trace_of({rank: [("init", ()), *steps, ("finalize", ())] for rank in range(n)})

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from metasched.signature.actions import WITHOUT_DATA, ActionTable, some_of
-from metasched.signature.exchanges import RECEIVES, SENDS
+from metasched.signature.traces.actions import WITHOUT_DATA, ActionTable, some_of
+from metasched.signature.traces.exchanges import RECEIVES, SENDS
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.exchanges import Exchanges, Operation
-from metasched.signature.expanding import Sample
-from metasched.signature.phases import located
+from metasched.signature.rules.expanding import Sample
+from metasched.signature.traces.exchanges import Exchanges, Operation
+from metasched.signature.traces.phases import located
 
 Ints = NDArray[np.int64]
 

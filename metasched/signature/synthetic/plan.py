@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.clocks import RENDEZVOUS, run
-from metasched.signature.costs import BlockCosts
-from metasched.signature.exchanges import Exchanges, Operation, exchanges
-from metasched.signature.expanding import Sample, sampled
-from metasched.signature.prediction import LABEL, assumed, longest_of
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import Sample, sampled
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_of
 from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of, places_of_sample
+from metasched.signature.times.clocks import RENDEZVOUS, run
+from metasched.signature.times.costs import BlockCosts
+from metasched.signature.times.prediction import LABEL, assumed, longest_of
+from metasched.signature.traces.exchanges import Exchanges, Operation, exchanges
 
 Ints = NDArray[np.int64]
 

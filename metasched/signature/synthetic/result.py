@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.exchanges import Exchanges
-from metasched.signature.expanding import Sample
-from metasched.signature.prediction import Engine, Timed, composed
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import Sample
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_named, times_by_size
 from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of
+from metasched.signature.times.prediction import Engine, Timed, composed
+from metasched.signature.traces.exchanges import Exchanges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from metasched.predictors.analytic.signature import SignaturePredictor
-from metasched.signature.application import Application
-from metasched.signature.expanding import MOST_PROCESSES
-from metasched.signature.prediction import Hardware
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import MOST_PROCESSES
+from metasched.signature.times.prediction import Hardware
 from metasched.store.documents.entries import EntryDocument
 from metasched.store.documents.parts import Count, LearnedPart, Positive
 

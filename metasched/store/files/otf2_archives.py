@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.actions import NULL, ActionTable
-from metasched.signature.traces import Trace
+from metasched.signature.traces.actions import NULL, ActionTable
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.recorded_traces import Recorded
 from metasched.store.files.ti_traces import MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import refusal

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.actions import ActionTable
-from metasched.signature.common_beginning import common_beginning
-from metasched.signature.folding import Loop, Node, unfolded
-from metasched.signature.traces import Trace
+from metasched.signature.traces.actions import ActionTable
+from metasched.signature.traces.common_beginning import common_beginning
+from metasched.signature.traces.folding import Loop, Node, unfolded
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.ti_traces import LARGEST, LONGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import refusal
 from metasched.validation import Located

@@ -13,17 +13,17 @@ import numpy as np
 
 from metasched.json_numbers import finite
 from metasched.records import InputError
-from metasched.signature.actions import ActionTable
-from metasched.signature.application import Application
-from metasched.signature.folding import Loop, Node, folded, unfolded
-from metasched.signature.phases import Phases
-from metasched.signature.traces import Trace
+from metasched.signature.rules.application import Application
+from metasched.signature.traces.actions import ActionTable
+from metasched.signature.traces.folding import Loop, Node, folded, unfolded
+from metasched.signature.traces.phases import Phases
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import Located
 
 if TYPE_CHECKING:
-    from metasched.signature.measurable_points import Point
+    from metasched.signature.computation.measurable_points import Point
     from metasched.signature.synthetic.result import Result
 
 #: What the first keys of the documents hold.
@@ -164,7 +164,7 @@ def measured_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> d
 
 def points_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> list[Point]:
     """Instructions and times of the phases of those runs that were extracted with both."""
-    from metasched.signature.measurable_points import MOST_PHASES, Point
+    from metasched.signature.computation.measurable_points import MOST_PHASES, Point
 
     found = []
     for document, path in zip(documents, paths, strict=True):

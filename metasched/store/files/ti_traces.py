@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.actions import ActionTable
-from metasched.signature.traces import Trace
+from metasched.signature.traces.actions import ActionTable
+from metasched.signature.traces.trace import Trace
 from metasched.store.files.whole_files import refusal, write_text_atomically
 from metasched.validation import Located
 

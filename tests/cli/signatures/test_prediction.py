@@ -12,11 +12,11 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.records import Run
-from metasched.signature.exchanges import exchanges
-from metasched.signature.expanding import sampled
+from metasched.signature.rules.expanding import sampled
 from metasched.signature.synthetic.collective_times import Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.result import Result, digest
+from metasched.signature.traces.exchanges import exchanges
 from metasched.store.files.runs import write_runs
 from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, write_document
 from tests.pages import ROOT

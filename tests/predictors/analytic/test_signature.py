@@ -14,10 +14,10 @@ from metasched.predictors.log_regression import LogRegression
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
-from metasched.signature.application import Application
-from metasched.signature.fitting import fit
-from metasched.signature.prediction import Hardware, apart, assumed, by_blocks
-from metasched.signature.traces import Trace, trace_of
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.fitting import fit
+from metasched.signature.times.prediction import Hardware, apart, assumed, by_blocks
+from metasched.signature.traces.trace import Trace, trace_of
 from metasched.store import documents
 
 LEARNED = (4, 8, 16)

@@ -18,8 +18,8 @@ from metasched.service.app import make_app
 from metasched.service.configuration import read_configuration
 from metasched.service.dashboard.applications import in_order, shown
 from metasched.service.state.models import Models
-from metasched.signature.fitting import fit
-from metasched.signature.traces import trace_of
+from metasched.signature.rules.fitting import fit
+from metasched.signature.traces.trace import trace_of
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.files.signatures import APPLICATION, VERSION, write_document

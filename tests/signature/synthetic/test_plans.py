@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from benchmarks.signature.applications import APPLICATIONS, halo
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.fitting import fit
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import grown
 from metasched.signature.synthetic.plan import RECEIVE, SEND, SLEEP, TOGETHER, WAIT, WORDS, Plan, planned
-from metasched.signature.traces import trace_of
+from metasched.signature.traces.trace import trace_of
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
 

@@ -9,14 +9,14 @@ import pytest
 
 from benchmarks.signature.applications import APPLICATIONS
 from metasched.records import InputError
-from metasched.signature.application import Application
-from metasched.signature.exchanges import exchanges
-from metasched.signature.expanding import sampled
-from metasched.signature.fitting import fit
-from metasched.signature.prediction import Timed
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import sampled
+from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.result import Result, by_synthetic, digest, timed
+from metasched.signature.times.prediction import Timed
+from metasched.signature.traces.exchanges import exchanges
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
 

@@ -1,0 +1,314 @@
+"""Expansion of an application: the trace of a number of processes that was not run, by its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.equations.expressions import LISTED
+from metasched.signature.equations.topologies import TOPOLOGIES
+from metasched.signature.rules.application import Application, Role, Rule
+from metasched.signature.rules.attributes import with_grid
+from metasched.signature.rules.roles import cells
+from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
+from metasched.signature.traces.matching import Places, Repeat, laid_out
+from metasched.signature.traces.parts import spliced, turns
+from metasched.signature.traces.trace import Trace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Most processes, and most actions of all of them.
+MOST_PROCESSES, MOST_EVENTS = 65_536, 200_000_000
+#: Turns of a call that is repeated by itself, which are kept together: the neighbours of a cell in three dimensions.
+NEIGHBOURS = 26
+
+
+@dataclass
+class _Actions:
+    """Deduplicates actions: equal ones get the same number in the table."""
+
+    table: ActionTable
+    known: dict[tuple[object, ...], int]
+
+    def number(self, shape: Shape, numbers: tuple[float, ...], lists: tuple[Floats, ...] = ()) -> int:
+        key = (shape, numbers, tuple(each.tobytes() for each in lists))
+        if key not in self.known:
+            single, several = iter(numbers), iter(lists)
+            spelled: list[float] = []
+            for letter in shape.pattern:
+                if letter == "V":
+                    spelled += next(several).tolist()
+                else:
+                    spelled.append(next(single))
+            self.known[key] = self.table.add(shape.name, spelled, shape.tail)
+        return self.known[key]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of an expanded trace: some iterations of its loops.
+
+    Parameters
+    ----------
+    trace : the actions of these turns.
+    roles : of each rank, which of ``programs`` it runs.
+    programs : of each role, the shapes of all its actions, and which of them are in the trace, both in order.
+    """
+
+    trace: Trace
+    roles: tuple[int, ...]
+    programs: tuple[tuple[Ints, Ints], ...]
+
+
+def expanded(application: Application, count: int) -> Trace:
+    """The trace of ``count`` processes.
+
+    Raises
+    ------
+    InputError
+        When no grid has that many processes, or a role is needed that no run has shown.
+    """
+    return sampled(application, count, 0).trace
+
+
+def sound(application: Application, count: int) -> Trace:
+    """The trace of ``count`` processes, whose messages all have both ends.
+
+    Raises
+    ------
+    InputError
+        As :func:`expanded` does, and when a message has one end only: the runs left a rule open, and the one that was
+        taken does not hold here.
+    """
+    trace = expanded(application, count)
+    try:
+        return trace.checked()
+    except InputError as error:
+        learned = ", ".join(map(str, application.learned))
+        raise InputError(
+            f"the rules from {learned} processes do not hold for {count}: {error}; expected runs that leave none open"
+        ) from None
+
+
+def sampled(application: Application, count: int, longest: int, outer: int = 0) -> Sample:
+    """The trace of ``count`` processes with at most ``longest`` turns of each loop, spread over all; 0 for all.
+
+    Calls repeated by themselves are kept up to :data:`NEIGHBOURS`. Of outermost loops that hold others, ``outer`` turns
+    are kept where it is above 0.
+
+    Raises
+    ------
+    InputError
+        As :func:`expanded` does.
+    """
+    if not 1 <= count <= MOST_PROCESSES:
+        raise InputError(f"{count} processes are asked for, expected from 1 to {MOST_PROCESSES}")
+    if application.parts:
+        return _spliced(application, count)
+    return _sampled(application, count, longest, outer, _Actions(ActionTable(), {}))
+
+
+def _spliced(application: Application, count: int) -> Sample:
+    """The trace of a program in parts; turns of its loops may have little in common, so that none is left out."""
+    actions = _Actions(ActionTable(), {})
+    outside = _sampled(application, count, 0, 0, actions).trace.processes
+    (role,) = application.roles.values()
+    places, _ = positions(application, role, 0, count)
+    inside: list[dict[int, Sequence[NDArray[np.int32]]]] = [{} for _ in range(count)]
+    for leaf, part in application.parts.items():
+        marks = [row[0] for row in places.leaves[leaf]]
+        if not marks:
+            continue
+        made = _sampled(part, count, 0, 0, actions).trace.processes
+        turn = actions.number(Shape(TURN, 0), ())
+        for rank, process in enumerate(made):
+            each = turns(process, turn)
+            # Where a part has fewer turns than marks by their rules, the last one stands in.
+            each = [*each, *each[-1:] * max(len(marks) - len(each), 0)]
+            inside[rank] |= {mark: [one] for mark, one in zip(marks, each, strict=False)}
+            inside[rank] |= {mark: [] for mark in marks[len(each) :]}
+    processes = tuple(spliced(*both) for both in zip(outside, inside, strict=True))
+    if sum(each.size for each in processes) > MOST_EVENTS:
+        raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
+    shapes = np.array(actions.table.shape, dtype=np.int64)
+    known: dict[bytes, int] = {}
+    programs: list[tuple[Ints, Ints]] = []
+    roles = []
+    for process in processes:
+        program = shapes[process]
+        number = known.setdefault(program.tobytes(), len(programs))
+        if number == len(programs):
+            programs.append((program, np.arange(program.size)))
+        roles.append(number)
+    return Sample(Trace(actions.table, processes), tuple(roles), tuple(programs))
+
+
+def _sampled(application: Application, count: int, longest: int, outer: int, actions: _Actions) -> Sample:
+    """The trace of an application without its parts."""
+    members: dict[tuple[int, ...], list[int]] = {}
+    for rank, cell in enumerate(cells(application.features, application.topology, count)):
+        members.setdefault(cell, []).append(rank)
+    for cell, ranks in members.items():
+        if cell not in application.roles:
+            raise InputError(
+                f"process {ranks[0]} of {count} has a part that no run showed ({application.features} {cell} of "
+                f"{application.topology}), expected signatures of runs that have such a process"
+            )
+    processes: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)] * count
+    total = 0
+    roles = [0] * count
+    programs: list[tuple[Ints, Ints]] = []
+    for cell, ranks in members.items():
+        role, turns = application.roles[cell], (longest, outer or longest)
+        made, program = _role(application, role, np.array(ranks), count, actions, turns)
+        total += made.size
+        if total > MOST_EVENTS:
+            raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
+        for row, rank in enumerate(ranks):
+            processes[rank] = made[row]
+            roles[rank] = len(programs)
+        programs.append(program)
+    return Sample(Trace(actions.table, tuple(processes)), tuple(roles), tuple(programs))
+
+
+def _role(
+    application: Application, role: Role, ranks: Ints, count: int, actions: _Actions, turns: tuple[int, int]
+) -> tuple[NDArray[np.int32], tuple[Ints, Ints]]:
+    """Actions of the processes of a role, an array of shape (ranks, actions), and its program as samples have it."""
+    sides = TOPOLOGIES[application.topology](count)
+    places, length = positions(application, role, int(ranks[0]), count)
+    shapes = np.zeros(length, dtype=np.int64)
+    kept = np.zeros(length, dtype=bool)
+    tables: dict[int, Ints] = {}
+    repeats = {each.number: each for each in role.program.repeats}
+    for leaf in role.program.leaves:
+        rows = places.leaves[leaf.number]
+        if not rows:
+            continue
+        table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+        shapes[table[:, 0]] = leaf.shape
+        if turns[0]:
+            table = table[_some(table, [_longest(repeats[loop], *turns) for loop in leaf.loops])]
+        kept[table[:, 0]] = True
+        tables[leaf.number] = table
+    at = np.cumsum(kept) - 1
+    made = np.zeros((ranks.size, int(kept.sum())), dtype=np.int32)
+    for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+        if leaf.number not in tables:
+            continue
+        table = tables[leaf.number]
+        depth = (table.shape[1] - 1) // 2
+        env = {"n": np.full((1, 1), float(count)), "r": ranks[:, None].astype(np.float64)}
+        for place in range(depth):
+            env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
+            env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
+        numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
+        made[:, at[table[:, 0]]] = numbered
+    return made, (shapes, np.flatnonzero(kept))
+
+
+def positions(application: Application, role: Role, rank: int, count: int) -> tuple[Places, int]:
+    """Where each action of a role's program stands in what one of its processes does, and how much that is.
+
+    Raises
+    ------
+    InputError
+        When it is more than a process may be given.
+    """
+    sides = TOPOLOGIES[application.topology](count)
+
+    def count_of(repeat: Repeat, steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
+        named = {"n": np.full(1, float(count)), "r": np.full(1, float(rank))}
+        named |= {f"i{place}": np.full(1, float(step)) for place, step in enumerate(steps)}
+        named |= {f"c{place}": np.full(1, float(each)) for place, each in enumerate(counts)}
+        value = role.counts[repeat.number](with_grid(named, sides), count)
+        return int(max(float(np.ravel(value)[0]), 0.0))
+
+    try:
+        return laid_out(role.program, count_of)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _longest(repeat: Repeat, longest: int, outer: int) -> int:
+    """The number of iterations of a loop that are kept."""
+    if _alone(repeat):
+        return max(longest, NEIGHBOURS)
+    inner = any(isinstance(part, Repeat) and not _alone(part) for part in repeat.body)
+    return outer if inner and not repeat.loops else longest
+
+
+def _alone(repeat: Repeat) -> bool:
+    return len(repeat.body) == 1 and not isinstance(repeat.body[0], Repeat)
+
+
+def _some(table: Ints, most: list[int]) -> NDArray[np.bool_]:
+    """Which rows of a leaf's table stand in turns that are kept: so many of each loop around it, evenly spread."""
+    kept = np.ones(len(table), dtype=bool)
+    for place, longest in enumerate(most):
+        step, times = table[:, 1 + place], table[:, 1 + len(most) + place]
+        before = np.maximum((step * longest + times - 1) // np.maximum(times, 1), 0)
+        # Of longest buckets of equal width, the first step of each.
+        kept &= (times <= longest) | (before * times // longest == step)
+    return kept
+
+
+def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions) -> Ints:
+    """The actions of one leaf by their numbers, of a shape that broadcasts to (ranks, places)."""
+    rounded = shape.name not in AMOUNTS
+    columns = [np.asarray(each(env, count, rounded)) for each in rule.numbers]
+    if not rounded:
+        columns = [_written(each) for each in columns]
+    columns = [each.reshape(1, 1) if each.ndim < 2 and each.size == 1 else each for each in columns]
+    together = np.broadcast_shapes((1, 1), *(each.shape for each in columns))
+    if rule.length is not None:
+        return _with_lists(shape, rule, env, count, actions, columns)
+    if not columns:
+        return np.full((1, 1), actions.number(shape, ()))
+    stacked = np.stack([np.broadcast_to(each, together).ravel() for each in columns], axis=1)
+    different, which = np.unique(stacked, axis=0, return_inverse=True)
+    numbers = np.array([actions.number(shape, tuple(row)) for row in different.tolist()])
+    return numbers[which.reshape(-1)].reshape(together)
+
+
+def _written(values: Floats) -> Floats:
+    """Amounts of computation rounded to the six digits of a trace."""
+    different, which = np.unique(values, return_inverse=True)
+    return np.array([float(f"{max(each, 0.0):g}") for each in different.tolist()])[which].reshape(values.shape)
+
+
+def _with_lists(
+    shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions, columns: list[Floats]
+) -> Ints:
+    if rule.length is None:
+        raise TypeError("a rule of lists has their length")
+    length = np.asarray(rule.length(env, count))
+    length = length.reshape(1, 1) if length.size == 1 else length
+    longest = int(length.max())
+    if longest > MOST_PROCESSES:
+        raise InputError(f"{shape.name} would have a list of {longest} numbers, expected at most {MOST_PROCESSES}")
+    named = {name: np.asarray(each)[..., None] for name, each in env.items()}
+    named |= {"j": np.arange(longest, dtype=np.float64), "m": length[..., None]}
+    named |= {f"P{LISTED}": named["m"], f"x{LISTED}": named["j"]}
+    lists = [np.asarray(each(named, count)) for each in rule.lists]
+    outer = [each.shape[:-1] for each in lists if each.ndim > 1]
+    together = np.broadcast_shapes((1, 1), length.shape, *(each.shape for each in columns), *outer)
+    found = np.zeros(together, dtype=np.int64)
+    for at in np.ndindex(together):
+        many = int(np.broadcast_to(length, together)[at])
+        single = tuple(float(np.broadcast_to(each, together)[at]) for each in columns)
+        parts = tuple(np.broadcast_to(each, (*together, longest))[at][:many].copy() for each in lists)
+        found[at] = actions.number(shape, single, parts)
+    return found
+
+
+def lines(trace: Trace) -> Iterator[list[str]]:
+    """The actions of each process as SimGrid writes them, without the rank."""
+    texts = np.array([trace.table.text(action) for action in range(len(trace.table.shape))], dtype=object)
+    for actions in trace.processes:
+        yield texts[actions].tolist()

@@ -1,0 +1,318 @@
+"""Fitting an application to traces of a few process counts: roles, their programs, and the rules of all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.computation.instruction_groups import ALIKE
+from metasched.signature.computation.workloads import one_workload
+from metasched.signature.equations.topologies import TOPOLOGIES, different
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import expanded
+from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
+from metasched.signature.rules.irregular import statistical
+from metasched.signature.rules.numbered_runs import NumberedRun, ranks_seen, tagged_shapes, whole_of
+from metasched.signature.rules.role_search import RoleSearch
+from metasched.signature.rules.roles import Cell, candidates, cells
+from metasched.signature.rules.rule_search import GivenUpError, RuleSearch
+from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
+from metasched.signature.traces.message_order import in_order
+from metasched.signature.traces.parts import cut
+from metasched.signature.traces.trace import Trace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: How many ways to see the roles are tried out, of those that the order of calls allows.
+MOST_TRIED = 8
+#: Partners without a rule up to which roles are believed.
+MOST_FAILED = 4
+#: From which share of calls with rules on a whole program is not tried again with its messages in order.
+NEARLY = 0.95
+#: Fewest different counts that a rule in n can be checked on.
+FEWEST = 3
+
+
+def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
+    """Find the rules that traces of different counts share.
+
+    Parameters
+    ----------
+    traces : one of each count.
+    timed : whether computation is known from measured times, which follow no rule to the last digit: a power law of n
+        is taken for each, and a total that rises and falls says nothing of the workload.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than three different counts, or the programs differ.
+    """
+    by_count = {len(trace.processes): trace for trace in traces}
+    counts = sorted(by_count)
+    if len(counts) < len(traces):
+        raise InputError("two signatures have the same number of processes, expected one of each")
+    if len(counts) < FEWEST:
+        listed = ", ".join(map(str, counts))
+        raise InputError(
+            f"there are signatures of {listed} processes, expected at least {FEWEST} different counts: each run "
+            "alone still gives its phases and weights (metasched signature extract)"
+        )
+    ordered = [by_count[count] for count in counts]
+    _same_program(ordered, timed)
+    found = _whole(ordered, timed)
+    if found is not None and found.partners and _grows(found):
+        return found
+    again = None
+    # Where nearly all messages follow rules as they are, a few places need another order: its parts tell which.
+    nearly = found is not None and _grows(found) and found.calls_ruled >= NEARLY
+    if not nearly and (again := _whole([in_order(trace) for trace in ordered], timed)) is not None:
+        again = replace(again, in_order=True)
+        if again.partners and _grows(again):
+            return again
+    found = max(
+        filter(None, (found, again, _in_parts(ordered, timed))),
+        key=lambda each: (_grows(each), each.partners, each.ruled),
+        default=None,
+    )
+    if found is None:
+        raise InputError(
+            "the processes have no roles that grids of these counts explain, or their programs differ: expected runs "
+            "of one program with one workload"
+        )
+    return found
+
+
+def _whole(traces: Sequence[Trace], timed: bool, part: bool = False) -> Fit | None:
+    """The rules of whole programs, or of a part of them; None where no roles explain them."""
+    tagged = tagged_shapes(traces)
+    # Where tags tell processes apart, not places of the program, there are no roles with them.
+    for tags in (tagged, set()) if tagged else (tagged,):
+        numbered: dict[tuple[Shape, float], int] = {}
+        runs = [NumberedRun(trace, numbered, tags) for trace in traces]
+        best = _best(runs, [shape for shape, _ in numbered], timed, part)
+        if best is not None:
+            return _checked(best, runs)
+    return None
+
+
+def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
+    """The rules of the calls between collective operations, each part with its own roles; None where none hold.
+
+    A part that follows no rule is modelled by its statistics.
+    """
+    between: dict[tuple[str, str], int] = {}
+    cuts = [cut(trace, between) for trace in traces]
+    whole = [each for each in cuts if each is not None]
+    if len(whole) < len(cuts):
+        return None
+    numbered: dict[tuple[Shape, float], int] = {}
+    runs = [NumberedRun(each.outside, numbered, {Shape(PART, 1)}) for each in whole]
+    shapes, tags = [shape for shape, _ in numbered], [int(tag) for _, tag in numbered]
+    places = [(before or "the beginning", after or "the end") for before, after in between]
+    topologies = different([run.count for run in runs])
+    search = RoleSearch(RuleSearch(runs, shapes, "line", topologies, timed, loosely=True), "")
+    seen = ranks_seen(runs, "", "line")
+    outside = search.fit(seen) if seen is not None else None
+    if outside is None:
+        return None
+    (role,) = outside.application.roles.values()
+    placed = search.placed[id(role.program)]
+    marked = [np.cumsum([shapes[shape].name == PART for shape in run.sequences[0].tolist()]) - 1 for run in runs]
+    everything = whole_of([NumberedRun(trace, {}, set()) for trace in traces])
+    unruled = {
+        name: np.array([share, outside.times[name]]) * whole_of(runs)
+        for name, share in outside.unruled.items()
+        if name != PART
+    }
+    parts: dict[int, Application] = {}
+    irregular: list[Irregular] = []
+    sorted_ = False
+    for leaf in role.program.leaves:
+        if shapes[leaf.shape].name != PART:
+            continue
+        at = [placed[place].leaf(leaf.number)[0] for place in range(len(runs))]
+        inside = [(one, marks[here].tolist()) for one, marks, here in zip(whole, marked, at, strict=True) if here.size]
+        if not inside:
+            continue
+        # Of loops that run as often as it happens, all runs are compared in as many turns.
+        often = any(role.counts[loop].law is not None for loop in leaf.loops)
+        fewest = min(len(marks) for _, marks in inside) if often else None
+        found = _part([one.together(marks[:fewest]) for one, marks in inside], timed)
+        sorted_ |= found.in_order
+        own = whole_of([NumberedRun(one.together(marks), {}, set()) for one, marks in inside])
+        for name, share in found.unruled.items():
+            add(unruled, name, share * own[0], found.times[name] * own[1])
+        if not {*found.unruled} <= {*AMOUNTS} and (not found.partners or found.ruled == 0.0):
+            before, after = places[tags[leaf.shape]]
+            calls = sorted(name for name in found.unruled)
+            turns = sum(here.size * run.count for here, run in zip(at, runs, strict=True))
+            events, time = ((own - [turns, 0.0]) / everything).tolist()
+            irregular.append(Irregular(f"between {before} and {after}", tuple(calls), events, time))
+        parts[leaf.number] = found.application
+    shares = {name: each / everything for name, each in sorted(unruled.items())}
+    left = max(1.0 - float(sum(each[0] for each in shares.values())), 0.0)
+    return Fit(replace(outside.application, parts=parts), left, *shares_by_name(shares), tuple(irregular), sorted_)
+
+
+def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, part: bool = False) -> Fit | None:
+    """The rules of the roles that explain the most; None if no roles fit.
+
+    Parameters
+    ----------
+    part : whether roles that only larger runs would show are refused.
+    """
+    counts = [run.count for run in runs]
+    topologies = different(counts)
+    best: Fit | None = None
+    tried = 0
+
+    def score(found: Fit) -> float:
+        """The share of what follows rules; measured times follow the better the more roles they are divided among."""
+        return found.calls_ruled if timed else found.ruled
+
+    for features, topology in candidates(topologies):
+        seen = ranks_seen(runs, features, topology)
+        # Where each process has a role of its own, nothing is explained.
+        if seen is None or len({cell for cell in seen if len(runs) - 1 in seen[cell]}) == counts[-1] > 1:
+            continue
+        if part and not _reaches(features, topology, _larger(counts, topology), {*seen}):
+            continue
+        rules = RuleSearch(runs, shapes, topology, topologies, timed, patience=0 if part else MOST_FAILED)
+        search = RoleSearch(rules, features)
+        try:
+            found = search.fit(seen)
+        except GivenUpError:
+            found = None
+            tried += MOST_TRIED // 2
+        if found is not None and (best is None or score(found) > score(best)):
+            best = found
+        tried += 1
+        # Whose calls follow from the sides of a grid has no other roles by its borders.
+        last = search.along or (found is not None and best is not None and (score(best) == 1.0 or not rules.divided))
+        if last or tried >= MOST_TRIED:
+            break
+    return best
+
+
+def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
+    """What was found, with the actions counted as without rule that it does not give back where it was learned."""
+    wrong: dict[str, Floats] = {}
+    for run in runs:
+        try:
+            made = expanded(found.application, run.count)
+        except InputError:
+            return Fit(found.application, 0.0, {"all": 1.0}, {"all": 1.0})
+        for mine, theirs in zip(made.processes, run.trace.processes, strict=True):
+            if mine.size != theirs.size:
+                add(wrong, "all", theirs.size, run.seconds[theirs].sum())
+                continue
+            pairs, times = np.unique(np.stack([mine, theirs]), axis=1, return_counts=True)
+            for (one, other), many in zip(pairs.T.tolist(), times.tolist(), strict=True):
+                shape = run.trace.table.shapes[run.trace.table.shape[other]]
+                if not _given_back(made, one, run.trace, other, shape.name in AMOUNTS):
+                    add(wrong, shape.name, many, many * run.seconds[other])
+    whole = whole_of(runs)
+    unruled = {
+        name: np.maximum((found.unruled.get(name, 0.0), found.times.get(name, 0.0)), wrong.get(name, 0.0) / whole)
+        for name in sorted({*found.unruled, *wrong})
+    }
+    left = max(1.0 - float(sum(each[0] for each in unruled.values())), 0.0)
+    return Fit(found.application, left, *shares_by_name(unruled))
+
+
+def _given_back(made: Trace, one: int, true: Trace, other: int, amount: bool) -> bool:
+    """Whether an action equals the true one; amounts need only be as similar as in an instruction group."""
+    if not amount:
+        return made.table.text(one) == true.table.text(other)
+    found, wanted = ((each.table.numbers[action] or (0.0,))[0] for each, action in ((made, one), (true, other)))
+    return min(found, wanted) >= ALIKE * max(found, wanted)
+
+
+def _same_program(traces: Sequence[Trace], timed: bool) -> None:
+    """Refuse traces of different programs, some of whose actions others lack, or of different workloads."""
+    names = [_names(trace) for trace in traces]
+    for trace, has in zip(traces[1:], names[1:], strict=True):
+        if odd := sorted(has ^ names[0]):
+            have, not_have = (trace, traces[0]) if odd[0] in has else (traces[0], trace)
+            raise InputError(
+                f"the run of {len(have.processes)} processes calls {odd[0]} and that of {len(not_have.processes)} "
+                "never does, expected signatures of one program"
+            )
+    totals = {len(trace.processes): trace.instructions for trace in traces}
+    if not timed and not one_workload(totals):
+        listed = ", ".join(f"{total:g} with {n}" for n, total in totals.items())
+        raise InputError(
+            f"the instructions of all processes together are {listed} processes, expected runs with one workload, "
+            "whose total stays or drifts without a jump"
+        )
+
+
+def _names(trace: Trace) -> set[str]:
+    """The names of all that is done in a trace."""
+    done = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *map(np.unique, trace.processes)]))
+    return {trace.table.shapes[trace.table.shape[action]].name for action in done.tolist()}
+
+
+def _part(traces: Sequence[Trace], timed: bool) -> Fit:
+    """The rules of a part as it is, or with messages in order, where all have both ends; else its statistics."""
+    if len(traces) >= FEWEST:
+        sorted_ = [in_order(trace) for trace in traces]
+        if (found := _sound_part(traces, timed)) is not None:
+            return found
+        moved = any(not np.array_equal(*each) for one, other in zip(traces, sorted_, strict=True)
+                    for each in zip(one.processes, other.processes, strict=True))  # fmt: skip
+        if moved and (found := _sound_part(sorted_, timed)) is not None:
+            return replace(found, in_order=True)
+    whole = np.zeros(2)
+    unruled: dict[str, Floats] = {}
+    for trace in traces:
+        run = NumberedRun(trace, {}, set())
+        for actions in trace.processes:
+            for action, times in zip(*np.unique(actions, return_counts=True), strict=True):
+                name = trace.table.shapes[trace.table.shape[action]].name
+                if name != TURN:
+                    add(unruled, name, float(times), float(times * run.seconds[action]))
+        whole += whole_of([run])
+    shares = {name: each / np.maximum(whole, 1e-30) for name, each in sorted(unruled.items())}
+    return Fit(statistical(traces), 0.0, *shares_by_name(shares))
+
+
+def _sound_part(traces: Sequence[Trace], timed: bool) -> Fit | None:
+    """The rules of a part, whose messages have both ends where it was learned and beyond; None where there are none."""
+    found = _whole(traces, timed, part=True)
+    if found is None or not found.partners or found.ruled == 0.0:
+        return None
+    counts = [len(trace.processes) for trace in traces]
+    try:
+        for count in (*counts, *_larger(counts, found.application.topology)):
+            expanded(found.application, count).checked()
+    except InputError:
+        return None
+    return found
+
+
+def _larger(counts: Sequence[int], topology: str) -> list[int]:
+    """Larger numbers of processes that are a grid, for which what was learned should hold at least."""
+    largest = max(counts)
+    larger = [2 * largest, 4 * largest]
+    if all(isqrt(n) ** 2 == n for n in counts):
+        larger += [(isqrt(largest) + more) ** 2 for more in (1, 2, 4)]
+    return [n for n in larger if TOPOLOGIES[topology](n)]
+
+
+def _grows(found: Fit) -> bool:
+    """Whether all follows rules, or larger runs have no roles but those that were seen."""
+    each = found.application
+    larger = _larger(each.learned, each.topology)
+    return found.ruled == 1.0 or _reaches(each.features, each.topology, larger, {*each.roles})
+
+
+def _reaches(features: str, topology: str, larger: Sequence[int], seen: set[Cell]) -> bool:
+    """Whether larger runs have no roles but those that were seen."""
+    return all(seen.issuperset(cells(features, topology, n)) for n in larger)

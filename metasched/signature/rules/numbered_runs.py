@@ -1,0 +1,98 @@
+"""Runs whose actions are numbered alike, and which ranks of each have a role."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.signature.rules.roles import Cell, cells
+from metasched.signature.traces.actions import PART, PEERS, Shape
+from metasched.signature.traces.phases import Machine
+from metasched.signature.traces.trace import Trace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Where the tag stands among the numbers of an action, and that of a mark; how many different ones tell places of a
+#: program apart.
+TAGS = {name: 1 for name, places in PEERS.items() if places == (0,)} | {"wait": 2, PART: 0}
+MOST_TAGS = 32
+
+
+class NumberedRun:
+    """A trace with its shapes numbered as all traces number them."""
+
+    def __init__(self, trace: Trace, shapes: dict[tuple[Shape, float], int], tagged: set[Shape]) -> None:
+        self.trace, self.count = trace, len(trace.processes)
+        table = trace.table
+        keys = [
+            (
+                table.shapes[shape],
+                numbers[TAGS[table.shapes[shape].name.lower()]] if table.shapes[shape] in tagged else 0.0,
+            )
+            for shape, numbers in zip(table.shape, table.numbers, strict=True)
+        ]
+        shape_of = np.array([shapes.setdefault(key, len(shapes)) for key in keys], dtype=np.int64)
+        self.shape_of = shape_of
+        self.seconds = Machine().seconds(trace)
+        self.classes = np.zeros(self.count, dtype=np.int64)
+        known: dict[bytes, int] = {}
+        self.sequences: list[Ints] = []
+        for rank, actions in enumerate(trace.processes):
+            sequence = shape_of[actions]
+            key = sequence.tobytes()
+            if key not in known:
+                known[key] = len(self.sequences)
+                self.sequences.append(sequence)
+            self.classes[rank] = known[key]
+        self._columns: dict[tuple[int, int], Floats] = {}
+
+    def column(self, shape: int, place: int) -> Floats:
+        """One number of all actions of a shape, by the action's number in the table."""
+        if (shape, place) not in self._columns:
+            values = np.full(len(self.trace.table.shape), np.nan)
+            chosen = np.flatnonzero(self.shape_of == shape)
+            values[chosen] = [self.trace.table.numbers[action][place] for action in chosen.tolist()]
+            self._columns[shape, place] = values
+        return self._columns[shape, place]
+
+
+def whole_of(runs: Sequence[NumberedRun]) -> Floats:
+    """Actions of all runs, and their seconds."""
+    seconds = sum(float(run.seconds[actions].sum()) for run in runs for actions in run.trace.processes)
+    return np.array([sum(run.trace.events for run in runs), seconds or 1.0])
+
+
+def tagged_shapes(traces: Sequence[Trace]) -> set[Shape]:
+    """Shapes whose messages have the same few tags in every run: a tag then tells places of the program apart."""
+    tags: dict[Shape, list[set[float]]] = {}
+    for place, trace in enumerate(traces):
+        table = trace.table
+        for shape, numbers in zip(table.shape, table.numbers, strict=True):
+            at = TAGS.get(table.shapes[shape].name.lower(), -1)
+            if 0 <= at < len(numbers):
+                tags.setdefault(table.shapes[shape], [set() for _ in traces])[place].add(numbers[at])
+    return {shape for shape, of in tags.items() if all(each == of[0] for each in of) and len(of[0]) <= MOST_TAGS}
+
+
+def ranks_seen(runs: Sequence[NumberedRun], features: str, topology: str) -> dict[Cell, dict[int, Ints]] | None:
+    """The ranks of each cell at each count; None where processes of one cell make different calls."""
+    found: dict[Cell, dict[int, list[int]]] = {}
+    for place, run in enumerate(runs):
+        classes: dict[Cell, int] = {}
+        for rank, cell in enumerate(cells(features, topology, run.count)):
+            if classes.setdefault(cell, int(run.classes[rank])) != run.classes[rank]:
+                return None
+            found.setdefault(cell, {}).setdefault(place, []).append(rank)
+    return {cell: {place: np.array(ranks) for place, ranks in of.items()} for cell, of in found.items()}
+
+
+def spread(size: int, most: int) -> Ints:
+    """Evenly spread numbers below ``size``, with the first and the last."""
+    if size <= most:
+        return np.arange(size)
+    third = most // 3
+    middle = np.linspace(third, size - third - 1, most - 2 * third).astype(int)
+    return np.unique(np.concatenate([np.arange(third), middle, np.arange(size - third, size)]))

@@ -1,0 +1,273 @@
+"""Reports of rules: the equations of each action, the valid process counts, and open alternatives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from metasched.records import InputError
+from metasched.signature.equations.expressions import CARRIED
+from metasched.signature.equations.local_equations import local_equation
+from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares
+from metasched.signature.equations.transforms import weight_form
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.traces.actions import AMOUNTS
+from metasched.signature.traces.trace import Trace
+
+#: Counts at which a grid that the runs left open is compared with others.
+COMPARED = (2, 4_096)
+#: What divides by n, by a root of it or by a side.
+QUOTIENT = re.compile(r"1/(?:n|P\d|(?:sqrt|cbrt)\(n\))|floor\d:\d+")
+
+
+def _square(n: int) -> bool:
+    return isqrt(n) ** 2 == n
+
+
+def _power_of_two(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
+def _power_of_four(n: int) -> bool:
+    return _square(n) and _power_of_two(n)
+
+
+def _cube(n: int) -> bool:
+    return bool(round(n ** (1 / 3)) ** 3 == n)
+
+
+#: Kinds of counts that programs ask for.
+KINDS: dict[str, Callable[[int], bool]] = {
+    "squares": _square,
+    "powers of two": _power_of_two,
+    "powers of four": _power_of_four,
+    "cubes": _cube,
+}
+
+
+def _words(application: Application) -> set[str]:
+    """The names that occur in the rules of an application, each once."""
+    found: set[str] = set()
+
+    def add(attribute: Attribute) -> None:
+        for each in attribute.table:
+            add(each)
+        expressions = [axis.by for axis in attribute.axes]
+        expressions += [attribute.expression] if attribute.expression is not None else []
+        found.update(atom for expression in expressions for _, atom in expression.terms)
+
+    for each in application.attributes():
+        add(each)
+    return found
+
+
+def _possible(application: Application, counts: Iterable[int]) -> Iterator[int]:
+    """Those of some counts where all roots and logarithms that rules take are whole, and all grids possible."""
+    words, grids = " ".join(_words(application)), _grids(application)
+    return (count for count in counts if _allowed(application, words, grids, count))
+
+
+def _allowed(application: Application, words: str, grids: set[str], count: int) -> bool:
+    if (asks_for_squares(application.learned, grids) or "sqrt(n)" in words) and not _square(count):
+        return False
+    if "cbrt(n)" in words and not _cube(count):
+        return False
+    if re.search(r"log2\([nP]", words) and not _power_of_two(count):
+        return False
+    return all(TOPOLOGIES[name](count) for name in grids)
+
+
+def _grids(application: Application) -> set[str]:
+    names = {each.topology for each in application.each()}
+    for each in application.attributes():
+        names |= {part.topology for part in (each, *each.table) if part.topology}
+    return names
+
+
+def valid_counts(application: Application) -> str:
+    """The process counts for which the rules are valid, as text."""
+    found = [*_possible(application, range(*COMPARED))]
+    if len(found) == COMPARED[1] - COMPARED[0]:
+        return "any"
+    for name, holds in KINDS.items():
+        if found == [count for count in range(*COMPARED) if holds(count)]:
+            return name
+    return ", ".join(map(str, found[:8])) + ", ..."
+
+
+def checked_count(application: Application, count: int) -> None:
+    """Refuse a count for which the rules are not valid, and name the nearest ones that are."""
+    if count < 1 or [*_possible(application, [count])]:
+        return
+    near = sorted((abs(each - count), each) for each in _possible(application, range(1, 2 * count + 64)))[:2]
+    nearest = " or ".join(str(each) for _, each in sorted(near, key=lambda pair: pair[1]))
+    raise InputError(
+        f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {nearest}"
+    )
+
+
+def open_rules(application: Application) -> list[str]:
+    """Grids that the runs could not tell from others, shares that came out even, and the smallest run that would."""
+    found = []
+    for name in sorted(_grids(application)):
+        same = [
+            other
+            for other, sides in TOPOLOGIES.items()
+            if other != name
+            and not other.startswith(("greedy", "simgrid"))
+            and all(sides(n) == TOPOLOGIES[name](n) for n in application.learned)
+        ]
+        for other in same[:1]:
+            deciding = next(
+                (n for n in range(2, 257) if TOPOLOGIES[other](n) and TOPOLOGIES[other](n) != TOPOLOGIES[name](n)), 0
+            )
+            if deciding:
+                found.append(
+                    f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
+                    "would decide"
+                )
+    return found + _open_shares(application)
+
+
+def _open_shares(application: Application) -> list[str]:
+    """Rules that divide, whose quotients were whole in all runs."""
+    found = []
+    possible = [*_possible(application, range(*COMPARED))]
+    for action, rule in sorted(_quotients(application), key=str):
+        if not all(_even(rule, n) for n in application.learned):
+            continue
+        deciding = next((n for n in possible if not _even(rule, n)), 0)
+        if deciding:
+            found.append(
+                f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
+                f"of {deciding} processes would decide"
+            )
+    return found
+
+
+def _quotients(application: Application) -> set[tuple[str, Attribute]]:
+    """Rules of whole numbers that divide something by n or by sides, each with the name of its action."""
+    found = set()
+    for part, role in ((each, role) for each in application.each() for role in each.roles.values()):
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            name = part.shapes[leaf.shape].name
+            for each in rule.each() if name not in AMOUNTS else ():
+                for one in each.table or (each,):
+                    atoms = [atom for _, atom in one.expression.terms] if one.expression is not None else []
+                    factors = [factor for atom in atoms for factor in atom.split("*")]
+                    if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
+                        # A rule without a grid of its own speaks of that of the part.
+                        found.add((name, one if one.topology else replace(one, topology=part.topology)))
+    return found
+
+
+def _even(rule: Attribute, count: int) -> bool:
+    """Whether all that a rule divides comes out even at a count."""
+    sides = TOPOLOGIES[rule.topology](count)
+    env = with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, sides)
+    terms = rule.expression.terms if rule.expression is not None else ()
+    shares = [share for _, atom in terms for share in re.findall(r"floor(\d):(\d+)", atom)]
+    whole = float(rule(env, count, rounded=False)[0])
+    return all(int(size) % sides[int(side)] == 0 for side, size in shares) and abs(whole - round(whole)) < CARRIED
+
+
+def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """The rules of all actions; of ranks with the local equations, where all processes have one role."""
+    found = _equations(application, traces, "")
+    for mark, part in application.parts.items():
+        found += _equations(part, (), f"part {mark}, ")
+    return found
+
+
+def _equations(application: Application, traces: Sequence[Trace], where: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for role in application.roles.values():
+        name = where + (" ".join(map(str, role.cell)) or "all")
+        for repeat, count in zip(role.program.repeats, role.counts, strict=True):
+            found.append({"role": name, "action": f"loop {repeat.number}", "number": "times", "rule": str(count)})
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            shape = application.shapes[leaf.shape]
+            for place, attribute in enumerate(rule.numbers):
+                what = "peer" if place in shape.peers else f"number {place}"
+                row: dict[str, Any] = {"role": name, "action": shape.name, "number": what, "rule": str(attribute)}
+                if traces and what == "peer" and not role.cell and not leaf.loops:
+                    row["local"] = _local(traces, shape.name, place)
+                found.append(row)
+            found += [
+                {"role": name, "action": shape.name, "number": f"list {place}", "rule": str(attribute)}
+                for place, attribute in enumerate(rule.lists)
+            ]
+    return found
+
+
+def _local(traces: Sequence[Trace], name: str, place: int) -> dict[str, Any]:
+    """EC1 or EC2 of the first action of a name, at each count."""
+    found = {}
+    for trace in traces:
+        table = trace.table
+        wanted = {number for number, shape in enumerate(table.shape) if table.shapes[shape].name == name}
+        firsts = [next((action for action in each.tolist() if action in wanted), None) for each in trace.processes]
+        peers = [None if action is None else int(table.numbers[action][place]) for action in firsts]
+        found[str(len(trace.processes))] = local_equation(
+            [None if peer is None or peer < 0 else peer for peer in peers]
+        ).as_dict()
+    return found
+
+
+def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The weights of phases as functions of the process count; phases are related by their place in the program."""
+    ordered = sorted(documents, key=lambda each: int(each["processes"]))
+    counts = [int(each["processes"]) for each in ordered]
+    phases = [each.get("phases", []) for each in ordered]
+    if len({len(each) for each in phases}) > 1:
+        return []
+    found = []
+    for place, of in enumerate(zip(*phases, strict=True)):
+        try:
+            seen = [int(each["weight"]) for each in of]
+        except (KeyError, TypeError, ValueError):
+            return []
+        form = weight_form(counts, seen) if min(seen) > 0 else None
+        found.append({"phase": place, "weights": seen, "equation": None if form is None else str(form)})
+    return found
+
+
+def unruled(document: dict[str, Any]) -> list[str]:
+    """What follows no rule, in words.
+
+    Parameters
+    ----------
+    document : of ``metasched signature fit``.
+
+    Examples
+    --------
+    >>> unruled({"without_rule": {"send": 0.02}, "time_without_rule": {"send": 0.01}})
+    ['send, 2.00 % of the actions and 1.00 % of the time, follows no rule: its statistics are used']
+    """
+    without, times = document.get("without_rule"), document.get("time_without_rule")
+    if not isinstance(without, dict):
+        return []
+    times = times if isinstance(times, dict) else {}
+    parts = document.get("irregular", [])
+    return [
+        f"the calls {each.get('where')}, {_percent(each.get('events'))} of the actions and "
+        f"{_percent(each.get('time'))} of the time, follow no rule: their statistics are used"
+        for each in (parts if isinstance(parts, list) else [])
+        if isinstance(each, dict)
+    ] + [
+        f"{name}, {100.0 * share:.2f} % of the actions"
+        + (f" and {100.0 * times[name]:.2f} % of the time" if isinstance(times.get(name), int | float) else "")
+        + ", follows no rule: its statistics are used"
+        for name, share in without.items()
+        if isinstance(share, int | float)
+    ]
+
+
+def _percent(share: Any) -> str:
+    return f"{100.0 * share:.2f} %" if isinstance(share, int | float) else "some"

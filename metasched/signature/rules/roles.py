@@ -1,0 +1,109 @@
+"""Roles of processes: border and inner ones, the first and the last, odd and even.
+
+A role is a cell of features of the rank. The features are chosen so that at every count all processes of a cell make
+the same calls in the same order; a larger run then has the same cells, with more processes in the inner ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
+
+Ints = NDArray[np.int64]
+#: The features of a rank: whole numbers that are the same in one cell.
+Cell = tuple[int, ...]
+
+
+def _borders(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    """Of each dimension 0 at its begin, 2 at its end, 1 between, 3 where it is one wide."""
+    found = []
+    for at, side in zip(coordinates(ranks, sides), sides, strict=True):
+        found.append(np.where(at == 0, 0, 1) + np.where(at == side - 1, np.where(at == 0, 3, 1), 0))
+    return found
+
+
+def _begins(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    return [(at == 0).astype(np.int64) for at in coordinates(ranks, sides)]
+
+
+def _ends(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    return [(at == side - 1).astype(np.int64) for at, side in zip(coordinates(ranks, sides), sides, strict=True)]
+
+
+def _parity(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    return [at % 2 for at in coordinates(ranks, sides)]
+
+
+def _colours(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    return [sum(coordinates(ranks, sides), np.zeros_like(ranks)) % 2]
+
+
+def _diagonal(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    at = coordinates(ranks, sides)
+    return [np.sign(at[0] - at[1])] if len(at) > 1 else [np.zeros_like(ranks)]
+
+
+def _power(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    return [(ranks < 1 << (int(np.prod(sides)).bit_length() - 1)).astype(np.int64)]
+
+
+FEATURES: dict[str, Callable[[Ints, tuple[int, ...]], list[Ints]]] = {
+    "begins": _begins,
+    "ends": _ends,
+    "borders": _borders,
+    "parity": _parity,
+    "colours": _colours,
+    "diagonal": _diagonal,
+    "power": _power,
+}
+
+
+def cells(features: str, topology: str, count: int) -> list[Cell]:
+    """The cell of each rank.
+
+    Parameters
+    ----------
+    features : names of :data:`FEATURES` joined by ``+``; empty where all processes have one role.
+    topology : the grid that they speak of.
+    count : number of processes.
+
+    Raises
+    ------
+    InputError
+        When the grid is none at this count.
+
+    Examples
+    --------
+    >>> cells("borders", "line", 4)
+    [(0,), (1,), (1,), (2,)]
+    """
+    sides = TOPOLOGIES[topology](count)
+    if not sides:
+        raise InputError(f"{topology} is no grid of {count} processes")
+    ranks = np.arange(count)
+    columns = [each for name in features.split("+") if name for each in FEATURES[name](ranks, sides)]
+    # A side of one process is at its begin and at its end.
+    return [*zip(*(each.tolist() for each in columns), strict=True)] if columns else [()] * count
+
+
+#: Features that are tried, simplest first; on a line, then on each grid.
+TRIED = ("", "begins", "ends", "borders", "parity", "colours", "diagonal", "borders+parity", "borders+colours")
+TRIED_LAST = ("power", "borders+diagonal", "parity+diagonal")
+
+
+def candidates(topologies: Sequence[str]) -> list[tuple[str, str]]:
+    """Features and topology, in the order in which they are tried."""
+    found = [("", "line")]
+    for tried in (TRIED[1:], TRIED_LAST):
+        for topology in topologies:
+            found += [
+                (features, topology)
+                for features in tried
+                if not (features in ("colours", "borders+colours", "diagonal") and topology == "line")
+            ]
+    return found

@@ -1,0 +1,1 @@
+"""The time of a run on any number of processes, by simulated clocks."""

@@ -1,0 +1,256 @@
+"""Times of processes that were not run: clocks on blocks, sampled loops, intervals from rehearsal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.signature.applications import APPLICATIONS
+from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.records import InputError
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import expanded, sampled
+from metasched.signature.rules.fitting import fit
+from metasched.signature.times.clocks import RENDEZVOUS, Clocks, run
+from metasched.signature.times.costs import BlockCosts
+from metasched.signature.times.prediction import LABEL, Hardware, PhaseTime, Timed, by_blocks, predictions
+from metasched.signature.traces.exchanges import exchanges
+from metasched.signature.traces.trace import trace_of
+
+BY_NAME = {each.name: each for each in APPLICATIONS}
+LATENCY, BANDWIDTH, SPEED = 1e-5, 1e9, 1e9
+ENTRY = Entry(
+    "made",
+    Kind.cluster,
+    "",
+    {
+        "latency": Quantity(LATENCY, "s", "made"),
+        "bandwidth": Quantity(BANDWIDTH, "B/s", "made"),
+        "speed": Quantity(SPEED, "flop/s", "made"),
+        "tdp": Quantity(100.0, "W", "made"),
+        "lambda": Quantity(1e-6, "1/s", "made"),
+    },
+)
+HERE = Hardware(ENTRY, ENTRY)
+
+
+def clocks(actions: dict[int, list[tuple[str, tuple[float, ...]]]]) -> Clocks:
+    trace = trace_of(actions)
+    phases = np.zeros(trace.events, dtype=np.int64)
+    return run(trace, exchanges(trace), phases, BlockCosts(HERE.placement(len(actions)), LABEL))
+
+
+def learned(name: str, counts: tuple[int, ...]) -> Application:
+    return fit([BY_NAME[name].trace(n) for n in counts]).application
+
+
+def test_a_message_takes_latency_and_bandwidth() -> None:
+    found = clocks({0: [("send", (1, 0, 1000, 0))], 1: [("recv", (0, 0, 1000, 0))]})
+    assert found.end.tolist() == pytest.approx([0.0, LATENCY + 8000 / BANDWIDTH])
+
+
+def test_an_operation_of_some_processes_takes_their_messages() -> None:
+    step = [("alltoall_on", (4, 1000, 1000, -1, -1)), ("barrier_on", (4,))]
+    found = clocks({rank: step if rank < 4 else [] for rank in range(8)})
+    message = LATENCY + 1000 / BANDWIDTH
+    assert found.end.tolist() == pytest.approx([3 * message + 2 * LATENCY] * 4 + [0.0] * 4)
+    assert found.waiting.sum() == pytest.approx(found.end.sum())
+
+
+def test_messages_with_one_end_are_refused_or_keep_nobody_waiting() -> None:
+    get, put = ("recv", (0, 0, 1000, 0)), ("send", (1, 0, 1000, 0))
+    trace = trace_of({0: [put, put, ("recv", (1, 0, 1000, 0))], 1: [get, get, get]})
+    with pytest.raises(InputError, match="messages are sent that nobody receives"):
+        exchanges(trace)
+    found = exchanges(trace, halves=True)
+    assert (int(found.half.sum()), found.half.size, found.size.tolist()) == (2, 4, [8000.0] * 4)
+    ends = run(trace, found, np.zeros(trace.events, dtype=np.int64), BlockCosts(HERE.placement(2), LABEL)).end
+    # What is left alone occupies a link, but nobody waits for another process.
+    assert ends.max() <= LATENCY + 4 * 8000 / BANDWIDTH
+
+
+def test_a_large_message_keeps_its_sender_until_it_has_arrived() -> None:
+    many = RENDEZVOUS / 8
+    work = ("compute", (1e6,))
+    found = clocks({0: [("send", (1, 0, many, 0))], 1: [work, ("recv", (0, 0, many, 0))]})
+    arrives = 1e6 / SPEED + LATENCY + RENDEZVOUS / BANDWIDTH
+    assert found.end.tolist() == pytest.approx([arrives, arrives])
+
+
+def test_computation_hides_a_message_that_was_asked_for_before() -> None:
+    work = ("compute", (1e6,))
+    found = clocks(
+        {
+            0: [("isend", (1, 0, 1000, 0)), work, ("waitall", (1,))],
+            1: [("irecv", (0, 0, 1000, 0)), work, ("wait", (0, 1, 0))],
+        }
+    )
+    assert found.end.tolist() == pytest.approx([1e6 / SPEED] * 2)
+    assert found.waiting.sum() == 0.0
+
+
+def test_messages_share_the_link_of_their_receiver() -> None:
+    senders: dict[int, list[tuple[str, tuple[float, ...]]]] = {
+        rank: [("send", (0, 0, 1000, 0))] for rank in range(1, 5)
+    }
+    found = clocks({0: [("irecv", (rank, 0, 1000, 0)) for rank in range(1, 5)] + [("waitall", (4,))]} | senders)
+    assert found.end[0] == pytest.approx(LATENCY + 4 * 8000 / BANDWIDTH)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 13])
+def test_a_broadcast_reaches_the_last_after_as_many_messages_as_the_tree_is_deep(count: int) -> None:
+    found = clocks({rank: [("bcast", (0, 0, 0))] for rank in range(count)})
+    deepest = max(rank.bit_count() for rank in range(count))
+    assert found.end.max() == pytest.approx(deepest * LATENCY)
+
+
+def test_a_broadcast_does_not_wait_for_those_who_come_late() -> None:
+    found = clocks(
+        {0: [("bcast", (0, 0, 0))], 1: [("bcast", (0, 0, 0))], 2: [("compute", (1e9,)), ("bcast", (0, 0, 0))]}
+    )
+    assert found.end[1] < 0.1
+    assert found.end[2] == pytest.approx(1.0)
+
+
+def test_whoever_comes_late_to_a_broadcast_keeps_those_waiting_who_get_it_from_him() -> None:
+    late = [("compute", (1e9,)), ("bcast", (0, 0, 0))]
+    found = clocks({rank: late if rank == 2 else [("bcast", (0, 0, 0))] for rank in range(4)})
+    # Of a root 0 the tree is 0 to 2 to 3, and 0 to 1.
+    assert found.end[1] < 0.5
+    assert found.end[3] > 1.0
+
+
+def test_small_messages_of_a_broadcast_share_the_link_of_their_sender() -> None:
+    # The root sends to two others at once, and goes on itself.
+    small = 1000
+    found = clocks({rank: [("bcast", (small, 0, 0))] for rank in range(3)})
+    assert found.end[1:] == pytest.approx(2 * [LATENCY + 2 * 8 * small / BANDWIDTH])
+    assert found.end[0] == 0.0
+    again = clocks({rank: 2 * [("bcast", (small, 0, 0))] for rank in range(3)})
+    assert again.end[1:] == pytest.approx(2 * [LATENCY + 4 * 8 * small / BANDWIDTH])
+
+
+def test_processes_that_wait_for_each_other_are_named() -> None:
+    many = RENDEZVOUS
+    both = {rank: [("send", (1 - rank, 0, many, 0)), ("recv", (1 - rank, 0, many, 0))] for rank in range(2)}
+    with pytest.raises(InputError, match="wait for each other: process 0 in send"):
+        clocks(both)
+
+
+def test_messages_without_a_receiver_are_refused() -> None:
+    with pytest.raises(InputError, match="that nobody receives"):
+        clocks({0: [("isend", (1, 0, 1, 0))], 1: []})
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3000)), min_size=1, max_size=30))
+def test_more_bytes_never_end_earlier(messages: list[tuple[int, int, int]]) -> None:
+    def end(factor: int) -> float:
+        actions: dict[int, list[tuple[str, tuple[float, ...]]]] = {rank: [] for rank in range(4)}
+        for source, on, size in messages:
+            actions[source].append(("isend", ((source + on) % 4, 0, factor * size, 0)))
+            actions[(source + on) % 4].append(("recv", (source, 0, factor * size, 0)))
+        return float(clocks(actions).end.max())
+
+    assert end(1) <= end(2) + 1e-12
+
+
+def test_sampled_turns_are_the_first_of_equal_stretches() -> None:
+    application = learned("ring", (16, 32, 64))
+    whole, some = expanded(application, 128), sampled(application, 128, 8)
+    assert some.trace.events < whole.events / 8
+    shapes, kept = some.programs[0]
+    assert whole.shapes[whole.processes[0]].size == shapes.size
+    texts = [whole.table.text(action) for action in whole.processes[5][kept].tolist()]
+    assert texts == [some.trace.table.text(action) for action in some.trace.processes[5].tolist()]
+
+
+@pytest.mark.parametrize(("name", "counts"), [("ring", (16, 32, 64)), ("farm", (16, 32, 64))])
+def test_what_is_left_out_of_loops_is_made_up_for(
+    name: str, counts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application = learned(name, counts)
+    whole = by_blocks(application, HERE)(256)
+    monkeypatch.setattr("metasched.signature.times.prediction.MOST_ACTIONS", 1)
+    monkeypatch.setattr("metasched.signature.times.prediction.FEWEST_TURNS", 4)
+    some = by_blocks(application, HERE)(256)
+    assert some.time == pytest.approx(whole.time, rel=0.05)
+
+
+def test_phases_come_to_the_whole_time() -> None:
+    (found,) = predictions(by_blocks(learned("2-D halo, around", (16, 32, 64)), HERE), "blocks", [256], {}, True)
+    assert sum(each.weight * each.time for each in found.phases) == pytest.approx(found.execution_time)
+    assert found.energy == pytest.approx(256 * 100.0 * found.execution_time, rel=0.01)
+    assert 0.99 < found.success < 1.0
+    assert any("no run was timed" in line for line in found.warnings)
+
+
+def timed(computation: float, communication: float) -> Timed:
+    return Timed((PhaseTime(0, 1, computation + communication, computation, communication),))
+
+
+def test_runs_correct_what_blocks_say_of_communication() -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 1.0)
+
+    measured = {n: 100.0 / n + 1.5 for n in (4, 8, 16)}
+    (found,) = predictions(engine, "blocks", [64], measured, True)
+    assert found.execution_time == pytest.approx(100.0 / 64 + 1.5, rel=0.01)
+    assert found.interval[0] < found.execution_time < found.interval[1]
+
+
+def test_runs_correct_messages_and_no_waits_for_what_others_compute() -> None:
+    application = learned("wavefront, 4 corners", (16, 32, 64))
+    engine = by_blocks(application, HERE)
+    # On twice slower links only messages take longer; most of the time in calls is spent waiting for others.
+    links = {"latency": Quantity(2 * LATENCY, "s", "made"), "bandwidth": Quantity(BANDWIDTH / 2, "B/s", "made")}
+    slower = by_blocks(application, Hardware(ENTRY, Entry("slow", Kind.cluster, "", {**ENTRY.values, **links})))
+    measured = {n: slower(n).time for n in (16, 32, 64)}
+    (found,) = predictions(engine, "blocks", [256], measured, True)
+    assert engine(256).carrying < 0.3 * sum(each.weight * each.communication for each in engine(256).phases)
+    assert found.execution_time == pytest.approx(slower(256).time, rel=0.01)
+    assert sum(each.weight * each.time for each in found.phases) == pytest.approx(found.execution_time)
+
+
+def test_intervals_are_as_wide_as_the_rehearsal_was_wrong() -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 0.0)
+
+    width = {}
+    for wrong in (1.0, 1.1, 1.3):
+        measured = {4: 25.0, 8: 12.5, 16: 6.25 * wrong}
+        (found,) = predictions(engine, "replay", [64], measured, False)
+        width[wrong] = math.log(found.interval[1] / found.interval[0])
+    assert width[1.0] < width[1.1] < width[1.3]
+
+
+@pytest.mark.parametrize("slower", [0.05, 20.0])
+def test_an_engine_for_another_machine_is_told_and_its_intervals_stay_believable(slower: float) -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 0.01 * n)
+
+    measured = {n: slower * (engine(n).time) for n in (4, 8, 16)}
+    found = predictions(engine, "blocks", [16, 64, 256], measured, True)
+    assert len(found) == 3
+    for each in found:
+        low, high = each.interval
+        assert low < slower * each.execution_time < high
+        assert high / low < 1e6
+        (line,) = each.warnings
+        assert "times as long as predicted" in line
+
+
+def test_intervals_are_wide_where_processes_communicate() -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 0.01 * n)
+
+    measured = {n: engine(n).time for n in (4, 8, 16)}
+    found = predictions(engine, "blocks", [16, 64, 256], measured, True)
+    width = [math.log(each.interval[1] / each.execution_time) for each in found]
+    # 8 % of the communication, besides 0.4 % of the whole; more with every doubling beyond the largest run.
+    shares = [0.01 * n / (100.0 / n + 0.01 * n) for n in (16, 64, 256)]
+    grown = [max(1.0, 0.37 * doublings**1.5) for doublings in (1, 3, 5)]
+    assert width == pytest.approx([math.hypot(0.004, 0.08 * s) * g for s, g in zip(shares, grown, strict=True)])
