@@ -215,3 +215,33 @@ def test_the_clock_of_a_run_is_the_one_asked_for_or_else_the_fixed_one_of_the_ho
     document = finished.record.as_dict()
     assert document.get("frequency") == stored
     assert ("frequency" in document) == (stored is not None)
+
+
+@pytest.mark.parametrize(
+    ("count", "processors", "expected"),
+    [
+        (8, 2, 10.0 * 20.0 * 2 / 8 + 10.0 * 60.0 * 6.0 / 12.0),
+        (8, 32, 10.0 * 20.0 + 10.0 * 60.0 * 6.0 / 12.0),  # no run has more processors than the host
+        (None, 2, 10.0 * 20.0 + 10.0 * 60.0 * 6.0 / 12.0),
+    ],
+)
+def test_a_run_is_given_its_part_of_what_the_host_drew(
+    count: int | None, processors: int, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, busy = iter([1.0, 7.0]), iter([100.0, 112.0])
+    monkeypatch.setattr(local, "seconds_of_children", lambda: next(own))
+    monkeypatch.setattr(local, "busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(psutil, "cpu_count", lambda: count)
+    warnings: list[str] = []
+    found = local._Used().share(80.0, 10.0, processors, 20.0, "node", warnings)
+    assert (found, warnings) == (pytest.approx(expected), [])
+
+
+def test_without_what_the_host_was_busy_with_the_energy_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> float:
+        raise OSError("hidden")
+
+    monkeypatch.setattr(local, "busy_seconds", fail)
+    warnings: list[str] = []
+    assert math.isnan(local._Used().share(80.0, 10.0, 2, 20.0, "node", warnings))
+    assert warnings == ["the energy of the run is unknown: the kernel does not report how busy it was"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ import pytest
 from psij.executors.batch.batch_scheduler_executor import InvalidJobStateError
 
 from metasched.schedulers.grid_engine.psij_executor import executor
+from metasched.schedulers.grid_engine.source import GridEngineSource
+from metasched.schedulers.portable import portable
+from metasched.schedulers.psij import handed_over
+from metasched.schedulers.slurm.source import SlurmSource
 
 BEGIN = "#!/bin/bash\n#$ -S /bin/bash\n#$ -o /dev/null\n#$ -e /dev/null\n"
 END = 'exec &>> /f/"$JOB_ID.out"\nrun it\necho "$?" > /f/"$JOB_ID.ec"\n'
@@ -99,3 +105,55 @@ def test_the_letters_of_a_state_tell_it(letters: str, state: psij.JobState) -> N
     listed = f"<job_list><JB_job_number>42</JB_job_number><state>{letters}</state></job_list>"
     found = executor().parse_status_output(0, f"<job_info><queue_info>{listed}</queue_info></job_info>")
     assert {number: each.state for number, each in found.items()} == {"42": state}
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "partition", "expected"),
+    [
+        (GridEngineSource("c", root="/sge", cell="own"), ["-n", "3", "-t", "5", "--comment=metasched:app=cg,n=9"],
+         "new", ("new", timedelta(minutes=5), {"gridengine.ac": "metasched=app=cg,n=9"}, 3)),
+        (GridEngineSource("c"), ["-p", "a,b"], "", ("a,b", None, None, 1)),
+        (SlurmSource("s"), ["--comment=metasched:app=cg,n=9"], "",
+         (None, None, {"slurm.comment": "metasched:app=cg,n=9"}, 1)),
+    ],
+)  # fmt: skip
+def test_a_portable_job_is_handed_over_with_its_mark_and_its_requests(
+    source: Any, words: list[str], partition: str, expected: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[Any] = []
+
+    class Executor:
+        def submit(self, job: psij.Job) -> None:
+            handed.append(job.spec)
+            job._native_id = "42"
+
+    monkeypatch.setattr("metasched.schedulers.psij._executor", lambda name: handed.append(name) or Executor())
+    for name in source.submission(()).environment:
+        monkeypatch.setenv(name, "")
+    assert handed_over(portable([*words, "/bin/true", "5"]), source, partition) == "42"
+    name, spec = handed
+    asked = spec.attributes
+    assert (name, source.kind) in {("", "grid_engine"), ("slurm", "slurm")}
+    default = psij.JobAttributes().duration
+    assert (asked.queue_name, asked.duration, asked.custom_attributes, spec.resources.process_count) == (
+        expected[0], expected[1] or default, expected[2], expected[3],
+    )  # fmt: skip
+    assert (spec.executable, spec.arguments, spec.launcher) == ("/bin/true", ["5"], "single")
+    assert {name: os.environ[name] for name in source.submission(()).environment} == source.submission(()).environment
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (psij.SubmitException("no\nroom"), "c does not accept the job: no room"),
+        (FileNotFoundError(2, "No such file or directory", "qsub"), "qsub cannot be run: No such file or directory"),
+    ],
+)
+def test_why_no_job_is_handed_over_is_one_line(error: Exception, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Executor:
+        def submit(self, job: psij.Job) -> None:
+            raise error
+
+    monkeypatch.setattr("metasched.schedulers.psij._executor", lambda _: Executor())
+    with pytest.raises(RuntimeError, match=f"^{said}$"):
+        handed_over(portable(["/bin/true"]), GridEngineSource("c"))

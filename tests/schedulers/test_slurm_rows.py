@@ -1,0 +1,211 @@
+"""What becomes of the rows that Slurm prints of jobs, cell by cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from metasched.history.queue import QueuedJob
+from metasched.jobs import EndedJob, Fate, digest
+from metasched.schedulers.slurm import node_failures
+from metasched.schedulers.slurm.job_rows import (
+    ACCOUNTED,
+    CONTROLLED,
+    accounted_fate,
+    accounted_job,
+    ended_job,
+    fate,
+    started_job,
+)
+from metasched.schedulers.slurm.node_failures import SAME, WINDOW, counted
+from metasched.schedulers.slurm.queue import COLUMNS, queued_job
+from metasched.schedulers.slurm.restarts import HEARD_WITHIN, ended_meanwhile
+
+MARK = "metasched:app=cg,n=1400"
+ROW = dict.fromkeys(CONTROLLED, "") | {
+    "JobID": "7", "State": "COMPLETED", "Partition": "p", "NodeList": "n[1-2]", "NumCPUs": "4", "NumTasks": "4",
+    "cpus-per-task": "1", "HetJobID": "N/A", "ArrayTaskID": "N/A", "BatchFlag": "1", "SubmitTime": "90",
+    "EligibleTime": "90", "StartTime": "100", "EndTime": "160", "TimeUsed": "1:00", "ResizeTime": "N/A",
+    "exit_code": "0", "UserID": "1000", "Name": "cg", "Command": "/bin/cg 5", "Comment": MARK,
+}  # fmt: skip
+LINE = dict.fromkeys(ACCOUNTED, "") | {
+    "JobIDRaw": "7", "State": "COMPLETED", "Partition": "p", "NodeList": "n[1-2]", "AllocCPUS": "4", "Submit": "90",
+    "Start": "100", "End": "160", "Suspended": "00:00:00", "ExitCode": "0:0", "UID": "1000", "JobName": "cg",
+    "Comment": MARK, "Resized": "",
+}  # fmt: skip
+COMMAND = digest(b"/bin/cg 5")
+ENDED = EndedJob(
+    "c", "7", MARK, "p", ("n1", "n2"), 4, 100.0, 160.0, 0, user="1000", name="cg", submitted=90.0, command=COMMAND
+)
+
+
+@pytest.mark.parametrize(
+    ("cells", "fields"),
+    [
+        ({}, {}),
+        ({"Comment": "(null)", "Command": "(null)"}, {"comment": "", "command": ""}),
+        ({"NumTasks": "0"}, {"processors": None}),
+        ({"State": "CANCELLED by 0"}, {"exit_status": 143}),
+        ({"State": "TIMEOUT"}, {"exit_status": 143}),
+        ({"State": "OUT_OF_MEMORY", "exit_code": "9"}, {"exit_status": 137}),
+        ({"State": "FAILED", "exit_code": "256"}, {"exit_status": 1}),
+        ({"State": "FAILED", "exit_code": "15"}, {"exit_status": 143}),
+        ({"State": "FAILED", "exit_code": "139"}, {"exit_status": 139}),  # the eighth bit says that it left a core
+        ({"cpus-per-task": "2"}, {"kind": "threaded", "threads": 2}),
+        ({"HetJobID": "7", "cpus-per-task": "2"}, {"kind": "heterogeneous", "threads": 2}),
+        ({"BatchFlag": "0"}, {"kind": "interactive"}),
+        ({"NumTasks": "5"}, {"kind": "overcommitted", "processors": 5}),
+        ({"ArrayTaskID": "3"}, {"kind": "array"}),
+        ({"EligibleTime": "91"}, {"kind": "postponed"}),
+        ({"EligibleTime": "Unknown"}, {}),
+        ({"TimeUsed": "0:59"}, {"kind": "interrupted"}),
+        ({"ResizeTime": "120", "BatchFlag": "0"}, {"kind": "interrupted"}),
+        ({"SubmitTime": "Unknown", "EligibleTime": "95"}, {"submitted": None}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_row_of_the_controller_becomes_an_ended_job(cells: dict[str, str], fields: dict[str, Any]) -> None:
+    expected = {name: getattr(ENDED, name) for name in ENDED.__slots__} | fields
+    assert ended_job(ROW | cells, "c", None) == EndedJob(**expected)
+
+
+def test_devices_make_a_job_special() -> None:
+    found = ended_job(ROW, "c", (("gpu", "a100"),))
+    assert found is not None
+    assert (found.kind, found.devices) == ("special", (("gpu", "a100"),))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"State": "RUNNING"}, {"State": "REQUEUED"}, {"exit_code": "?"}, {"StartTime": "0"}, {"StartTime": "Unknown"},
+        {"EndTime": "100"}, {"EndTime": "Unknown"}, {"NodeList": "n[1-"}, {"NumTasks": "x"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_row_of_no_job_that_ran_to_its_end_is_left_out(cells: dict[str, str]) -> None:
+    assert ended_job(ROW | cells, "c", None) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "fields"),
+    [
+        ({}, {}),
+        ({"State": "CANCELLED by 1000"}, {"exit_status": 143}),
+        ({"State": "FAILED", "ExitCode": "3:0"}, {"exit_status": 3}),
+        ({"State": "FAILED", "ExitCode": "0:9"}, {"exit_status": 137}),
+        ({"State": "NODE_FAIL", "ExitCode": ""}, {"exit_status": 143}),
+        ({"Suspended": "00:00:01"}, {"kind": "interrupted"}),
+        ({"Resized": "yes"}, {"kind": "interrupted"}),
+        ({"AllocCPUS": "0", "JobName": "a\nb"}, {"processors": None, "name": "a?b"}),
+    ],
+    ids=str,
+)
+def test_a_row_of_the_accounting_becomes_an_ended_job(cells: dict[str, str], fields: dict[str, Any]) -> None:
+    known = {name: getattr(ENDED, name) for name in ENDED.__slots__} | {"command": "", "kind": "unknown"}
+    assert accounted_job(LINE | cells, "c", None) == EndedJob(**(known | fields))
+
+
+@pytest.mark.parametrize(
+    ("state", "completed"),
+    [
+        ("COMPLETED", True), ("FAILED", False), ("CANCELLED", False), ("REQUEUED", False), ("PENDING", False),
+        ("SPECIAL_EXIT", False), ("RUNNING", None), ("SUSPENDED", None), ("COMPLETING", None),
+    ],
+)  # fmt: skip
+def test_what_controller_and_accounting_say_of_the_fate_of_a_job(state: str, completed: bool | None) -> None:
+    told = fate(ROW | {"State": state}, None)
+    assert told == Fate(completed, 90.0, 100.0, 4, "", COMMAND, None, ended=160.0)
+    booked = accounted_fate(LINE | {"State": f"{state} by 0"}, None)
+    assert booked == Fate(completed, 90.0, 100.0, kind="unknown", ended=160.0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({}, ((3, 2), 60.0, 300.0, False, "cg")),
+        ({"NumCPUs": "1", "RestartCnt": "2"}, ((1, 1), 60.0, 300.0, True, "cg")),
+        ({"StartTime": "170", "TimeLimit": "UNLIMITED"}, ((3, 2), 0.0, None, False, "cg")),
+        ({"Comment": "night"}, ((3, 2), 60.0, 300.0, False, "")),
+        ({"NodeList": ""}, None), ({"NumCPUs": "?"}, None), ({"StartTime": "Unknown"}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_row_of_a_running_job(cells: dict[str, str], expected: tuple[Any, ...] | None) -> None:
+    row = {
+        "JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0", "NodeList": "n[1-2]",
+        "NumCPUs": "5", "TimeLimit": "5:00", "StartTime": "100", "Comment": MARK,
+    }  # fmt: skip
+    found = started_job(row | cells, 160.0)
+    told = found and (found.processors, found.running_for, found.time_limit, found.restarted, found.application)
+    assert told == expected
+
+
+QUEUED = dict.fromkeys(COLUMNS, "N/A") | {
+    "JobID": "7", "State": "PENDING", "Partition": "p,q", "NumCPUs": "4", "TimeLimit": "10:00", "Reason": "Priority",
+    "SubmitTime": "90", "UserName": "ann", "Command": "/opt/x/solve.sh 4 --fast/y",
+}  # fmt: skip
+WAITS = {
+    "number": "7", "partitions": frozenset("pq"), "processors": 4, "limit": 600.0, "submitted": 90.0, "user": "ann",
+    "executable": "solve.sh",
+}  # fmt: skip
+RUNS = WAITS | {"ran": 500.0, "nodes": ("n1", "n2"), "started": 95.0}
+RUNNING = {"State": "RUNNING", "TimeLeft": "1:40", "NodeList": "n[1-2]", "StartTime": "95", "Reason": "None"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "fields"),
+    [
+        ({}, WAITS),
+        ({"Reason": "Dependency"}, WAITS | {"ready": False}),
+        ({"EligibleTime": "95"}, WAITS | {"submitted": 95.0}),
+        ({"SubmitTime": "0", "TimeLimit": "UNLIMITED"}, WAITS | {"submitted": None, "limit": None}),
+        ({"StartTime": "200", "QOS": "high"}, WAITS | {"planned": 200.0, "qos": "high"}),
+        ({"Account": "bio", "Name": "run"}, WAITS | {"account": "bio", "name": "run"}),
+        (RUNNING, RUNS),
+        (RUNNING | {"NodeList": "n[1-"}, RUNS | {"nodes": ()}),
+        (RUNNING | {"TimeLeft": "11:00"}, RUNS | {"ran": 0.0}),
+        (RUNNING | {"TimeLimit": "UNLIMITED", "TimeLeft": "UNLIMITED"}, RUNS | {"ran": 0.0, "limit": None}),
+        ({"State": "COMPLETING"}, None),
+        ({"NumCPUs": "N/A"}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_row_of_the_queue(cells: dict[str, str], fields: dict[str, Any] | None) -> None:
+    assert queued_job(QUEUED | cells) == (None if fields is None else QueuedJob(**fields))
+
+
+@pytest.mark.parametrize(
+    ("events", "struck", "expected"),
+    [
+        ([], [], (0, 2 * WINDOW)),
+        ([("", 5e8, 1e9, "")], [], (0, 1e9)),
+        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN*")], [], (1, 1e9 - 50.0)),
+        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")], [6e8 + SAME], (1, 1e9 - 50.0)),
+        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")], [6e8 + SAME + 0.5], (2, 1e9 - 50.0)),
+        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "FAIL"), ("n2", 6e8, 6e8 + 9.0, "DRAIN")], [], (1, 1e9 - 59.0)),
+        ([("", 5e8, 1e9, "DOWN")], [7e8], (1, 1e9)),
+    ],
+)
+def test_failures_and_the_time_in_which_nodes_were_up(
+    events: list[tuple[str, float, float, str]], struck: list[float], expected: tuple[int, float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(node_failures, "WINDOW", 8e8 if events else WINDOW)
+    failures, seconds = counted(events, struck, 2, 1e9)
+    assert (failures, seconds) == (expected[0], pytest.approx(expected[1]))
+
+
+@pytest.mark.parametrize(
+    ("started", "ended", "controller", "perhaps"),
+    [
+        (100.0, 199.5, 200.0, False), (100.0, 200.0, 200.0, True), (100.0, 200.0 + HEARD_WITHIN, 200.0, True),
+        (100.0, 200.5 + HEARD_WITHIN, 200.0, False), (200.0, 210.0, 200.0, False), (199.5, 210.0, 200.0, True),
+        (None, 210.0, 200.0, False), (100.0, None, 200.0, False), (100.0, 210.0, None, False),
+    ],
+)  # fmt: skip
+def test_a_job_may_have_ended_before_the_controller_was_started(
+    started: float | None, ended: float | None, controller: float | None, perhaps: bool
+) -> None:
+    assert ended_meanwhile(started, ended, controller) is perhaps
