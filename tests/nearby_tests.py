@@ -10,8 +10,8 @@ from pathlib import Path
 from metasched.cli.app import VERBS
 from tests.executed_lines import dotted, files_of_tests, imported, importers, sources
 
-#: What takes longest is not tried.
-LONG = ("tests/benchmarks/", "tests/test_docs.py")
+#: What takes longest is not tried, nor what tests this.
+LONG = ("tests/benchmarks/", "tests/test_docs.py", "tests/test_mutation.py")
 #: What looks at every module that declares fields or defaults, and imports none by name.
 OF_FIELDS = "tests/test_fields.py"
 #: What compares whole answers with those written down, of all modules that these come from.

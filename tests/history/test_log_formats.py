@@ -152,3 +152,38 @@ def test_names_alike_in_their_first_thousand_characters_are_one() -> None:
     rows += [f"{number},10,1,{name}" for number, name in enumerate([1000 * "a", 1001 * "a", 999 * "a"])]
     log = read_log(rows)
     assert log.named("user") == [1000 * "a", 1000 * "a", 999 * "a"]
+
+
+CSV = "job,submit_time,wait,run_time,processors,requested_time"
+
+
+@pytest.mark.parametrize(
+    ("cells", "requested", "wait"),
+    [
+        ("1,0,5,0,1,100", 100.0, 5.0),
+        ("1,1e11,5,1e9,10000000,1e9", 1e9, 5.0),
+        ("1,-1e11,5,60,4,100", 100.0, 5.0),
+        ("1,0,0,60,1,0", None, 0.0),
+        ("1,0,-0.5,60,1,1.1e9", None, None),
+    ],
+)
+def test_what_lies_at_a_limit_of_a_log_is_a_job(cells: str, requested: float | None, wait: float | None) -> None:
+    log = read_log([CSV, cells])
+    known = [None if np.isnan(each) else float(each) for each in (log.requested_time[0], log.wait[0])]
+    assert (len(log), known) == (1, [requested, wait])
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        ("1,1.1e11,5,60,4,100", "torn or unreadable"),
+        ("1,0,5,1.1e9,4,100", "torn or unreadable"),
+        ("1,0,5,60,10000001,100", "torn or unreadable"),
+        ("1,0,5,-0.5,4,100", "never ran"),
+        ("1,0,5,60,0.5,100", "without processors"),
+        ("1,0,5,60,1.5,100", "without processors"),
+    ],
+)
+def test_what_lies_beyond_a_limit_of_a_log_is_counted(cells: str, why: str) -> None:
+    with pytest.raises(InputError, match=rf"^holds no job that ran \(1 {why}\), expected some$"):
+        read_log([CSV, cells])
