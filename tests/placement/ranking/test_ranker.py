@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import combinations
 
 import numpy as np
@@ -170,22 +171,22 @@ def test_a_ranking_warns_of_its_best_placements_and_each_placement_of_itself() -
                for count, each in zip(counts, ranking.placements, strict=True))  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "sound", "wrong", "said"),
-    [
-        ("max_slowdown", (0.0, 1000.0), (-0.001, 1000.5), "a number from 0 to 1000"),
-        ("power_cap", (1e-9, 1e308), (0.0, math.inf), "a finite number of watts above 0"),
-        ("problem_size", (1e-9, 1e308), (0.0, math.inf, math.nan), "a finite number above 0"),
-        ("top", (1, 2), (0,), "a whole number of at least 1"),
-        ("level", (1e-9, 1.0 - 1e-9), (0.0, 1.0), "a number between 0 and 1"),
-        ("tolerance", (0.0, 1.0 - 1e-9), (-1e-9, 1.0), r"a number in \[0, 1\)"),
-    ],
-)
-def test_a_question_takes_what_lies_within_its_limits(
-    name: str, sound: tuple[float, ...], wrong: tuple[float, ...], said: str
-) -> None:
-    for value in sound:
-        assert getattr(Question(**({"problem_size": 9.0} | {name: value})), name) == value  # type: ignore[arg-type]
-    for value in wrong:
-        with pytest.raises(InputError, match=rf"^{name} is .*, expected {said}$"):
-            Question(**({"problem_size": 9.0} | {name: value}))  # type: ignore[arg-type]
+LIMITS = {
+    "max_slowdown": ((0.0, 1000.0), (-0.001, 1000.5), "a number from 0 to 1000"),
+    "power_cap": ((1e-9, 1e308), (0.0, math.inf), "a finite number of watts above 0"),
+    "problem_size": ((1e-9, 1e308), (0.0, math.inf, math.nan), "a finite number above 0"),
+    "top": ((1, 2), (0,), "a whole number of at least 1"),
+    "level": ((1e-9, 1.0 - 1e-9), (0.0, 1.0), "a number between 0 and 1"),
+    "tolerance": ((0.0, 1.0 - 1e-9), (-1e-9, 1.0), "a number in [0, 1)"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, each) for name, limits in LIMITS.items() for each in limits[0]])
+def test_a_question_takes_what_lies_within_its_limits(name: str, value: float) -> None:
+    assert getattr(Question(**({"problem_size": 9.0} | {name: value})), name) == value  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, each) for name, limits in LIMITS.items() for each in limits[1]])
+def test_a_question_beyond_a_limit_is_refused(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=rf"^{name} is .*, expected {re.escape(LIMITS[name][2])}$"):
+        Question(**({"problem_size": 9.0} | {name: value}))  # type: ignore[arg-type]
