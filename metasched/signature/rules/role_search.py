@@ -12,7 +12,8 @@ from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.along_sides import Partners, Seen, Sided, program_along_sides
 from metasched.signature.rules.application import Application, Role, Rule
-from metasched.signature.rules.attributes import Attribute, of_known_lengths, shared_lengths, shifted, turned_to
+from metasched.signature.rules.attributes import Attribute, shifted, turned_to
+from metasched.signature.rules.faces import of_known_lengths, shared_lengths
 from metasched.signature.rules.fits import Fit, add, shares_by_name
 from metasched.signature.rules.numbered_runs import spread, whole_of
 from metasched.signature.rules.roles import Cell

@@ -22,24 +22,21 @@ from metasched.signature.equations.expressions import LISTED as ALONG
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.transforms import PowerLaw
 from metasched.signature.rules.application import Rule
-from metasched.signature.rules.attributes import (
-    WRITTEN,
-    Attribute,
-    Samples,
-    attribute,
-    number,
-    off_the_way,
-    regression,
-    shared_out,
-)
+from metasched.signature.rules.attributes import Attribute
+from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
+from metasched.signature.rules.number_rules import number, regression, shared_out
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
+from metasched.signature.rules.samples import Samples
+from metasched.signature.rules.step_rules import attribute
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: Computations are written to six digits.
+WRITTEN = 2e-5
 #: Grids whose sides numbers depend on where no peer shows one, and how many are tried.
 USUAL, MOST_GRIDS = ("grid 01", "grid 10", "grid 012"), 3
 USUAL_FIRST = ("grid", "equal sides")

@@ -13,9 +13,11 @@ from metasched.signature.equations.expressions import Expression, Rows
 from metasched.signature.equations.local_equations import local_equation
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 from metasched.signature.equations.transforms import PowerLaw, weight_form
-from metasched.signature.rules.attributes import Attribute, Samples, number
+from metasched.signature.rules.attributes import Attribute
 from metasched.signature.rules.expanding import expanded
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.number_rules import number
+from metasched.signature.rules.samples import Samples
 from metasched.signature.traces.actions import NULL
 from metasched.signature.traces.folding import Loop, folded, unfolded
 from metasched.signature.traces.matching import likened, matched, program_of

@@ -1,0 +1,121 @@
+"""Shares that are faces of blocks of data: along which sides of a grid, and of which lengths."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from metasched.signature.equations.expressions import ROUNDING, Expression
+from metasched.signature.equations.topologies import TOPOLOGIES
+from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.samples import Samples
+
+#: A share along one side.
+_SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
+#: Largest divisor of a product of lengths that the program shares out elsewhere too.
+MOST_DIVIDED = 16
+_SHARED = re.compile(r"floor(\d):(\d+)")
+#: What is dealt out among all, one way or another.
+_DEALT = re.compile(r"(?:floor|most|ceil|block|spread)\d:\d+")
+
+
+def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> Attribute:
+    """A share along other sides than the one that a message goes along, where the runs do not tell them apart.
+
+    What neighbours exchange is the face between them: across the direction that it is sent in.
+
+    Parameters
+    ----------
+    rule : of a number of the message.
+    peer : the rule of its partner.
+    samples : the rows; sides that are the same at all their counts are not distinguished.
+    """
+    topology = rule.topology or samples.topology
+    if peer is not None and peer.table and peer.placement is None and not rule.table:
+        table = tuple(off_the_way(rule, each, samples) for each in peer.table)
+        return replace(peer, table=table) if len({*table}) > 1 else table[0]
+    last = len(TOPOLOGIES[topology](samples.distinct[0])) - 1
+    # The next rank is the neighbour along the last side of every grid.
+    ways = (
+        {
+            last if peer.topology == "line" else place
+            for place, axis in enumerate(peer.axes)
+            if peer.topology in (topology, "line") and axis.kind == "shift" and (axis.by.terms or axis.by.constant)
+        }
+        if peer is not None
+        else set()
+    )
+    terms = rule.expression.terms if rule.expression is not None else ()
+    factors = [factor for _, atom in terms for factor in atom.split("*")]
+    if len(ways) != 1 or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):
+        return rule
+    (way,) = ways
+    sides = [TOPOLOGIES[topology](n) for n in samples.distinct]
+    used = {int(_SHARE.sub(r"\1\2", each)) for each in factors}
+    free = [at for at in range(len(sides[0])) if at not in used and all(each[at] == each[way] for each in sides)]
+    if way not in used or not free:
+        return rule
+    turned = [each.replace(f"P{way}", f"P{free[0]}").replace(f"floor{way}:", f"floor{free[0]}:") for each in factors]
+    (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
+    return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(turned)),)))
+
+
+def shared_lengths(rules: Iterable[Attribute]) -> dict[str, dict[int, set[int]]]:
+    """The lengths that rules share out along each side of a grid, where a rule has several: edges of its data."""
+    found: dict[str, dict[int, set[int]]] = {}
+    for rule in (part for each in rules for part in (each, *each.table)):
+        for _, atom in rule.expression.terms if rule.expression is not None else ():
+            factors = [_SHARED.fullmatch(each) for each in atom.split("*")]
+            if len(factors) > 1 and all(factors):
+                for factor in filter(None, factors):
+                    found.setdefault(rule.topology, {}).setdefault(int(factor[1]), set()).add(int(factor[2]))
+    return found
+
+
+def of_known_lengths(
+    rule: Attribute, lengths: Mapping[str, Mapping[int, set[int]]], counts: Sequence[int], roles: str
+) -> Attribute:
+    """A share of a whole as a part of a face or block, where the whole is one of lengths that the program shares out.
+
+    Messages of half a face, or of a face and a half, look like a share of all; they are rounded down once the lengths
+    have been.
+
+    Parameters
+    ----------
+    rule : of a number that is no rank.
+    lengths : of :func:`shared_lengths`, by topology and side.
+    counts : where both have to be the same.
+    roles : the topology that rules without one of their own speak of.
+    """
+    if rule.table:
+        return replace(rule, table=tuple(of_known_lengths(each, lengths, counts, roles) for each in rule.table))
+    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
+    if len(terms) != 1 or rule.expression is None or rule.expression.modulus:
+        return rule
+    ((_, atom),) = terms
+    if not (atom == "1/n" or _DEALT.fullmatch(atom)):
+        return rule
+    grid = {n: with_grid({"r": np.zeros(1), "n": np.full(1, float(n))}, TOPOLOGIES[roles](n)) for n in counts}
+    values = [float(rule(grid[n], n)[0]) for n in counts]
+    for topology, sides in lengths.items():
+        if any(len(TOPOLOGIES[topology or roles](n)) != len(sides) for n in counts):
+            continue
+        for edges in product(*(sorted(sides[side]) for side in sorted(sides))):
+            shares = "*".join(f"floor{side}:{edge}" for side, edge in zip(sorted(sides), edges, strict=True))
+            whole = Attribute(topology, expression=Expression(0.0, ((1.0, shares),)))
+            faces = [float(whole(grid[n], n)[0]) for n in counts]
+            if min(faces) < 1.0:
+                continue
+            # A part of the face that is rounded down lies between these.
+            low = max(value / face for value, face in zip(values, faces, strict=True))
+            high = min((value + 1.0) / face for value, face in zip(values, faces, strict=True))
+            for below in range(1, MOST_DIVIDED + 1):
+                over = math.ceil(low * below - ROUNDING)
+                if 0 < over < high * below - ROUNDING:
+                    return Attribute(topology, expression=Expression(0.0, ((over / below, shares),)))
+    return rule

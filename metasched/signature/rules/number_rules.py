@@ -1,0 +1,112 @@
+"""The rules of numbers that are no ranks: expressions, amounts that are shared out, or power laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.signature.equations.expressions import MOST_FACTORS, Expression
+from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares
+from metasched.signature.equations.transforms import PowerLaw, r_squared
+from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.samples import Samples
+
+Floats = NDArray[np.float64]
+
+#: How many times larger than those learned from the runs are in which sums of two terms may not fall below 0.
+LARGER = (2, 4, 16)
+
+
+def number(
+    samples: Samples, values: Floats, topologies: Sequence[str] = (), tolerance: float = 0.0
+) -> Attribute | None:
+    """The rule of a number that is no rank, in the sides of the roles' grid or of others; None where there is none."""
+    # Grids that the partners of messages stand in come before the line of ranks.
+    tried = list(dict.fromkeys([*topologies, samples.topology]))
+    for topology in tried:
+        found = samples.rows(topology, True).fitted(values, tolerance)
+        if found is not None:
+            if not tolerance:
+                found = found.of_shares(samples.grid(topology), asks_for_squares(samples.distinct, [topology]))
+            return Attribute("" if topology == samples.topology else topology, expression=found)
+    # Two atoms fit few values too easily: shares along any grid come first.
+    for search in (_harder, _paired):
+        for topology in tried:
+            found = search(samples, values, topology, tolerance)
+            if found is not None:
+                return Attribute("" if topology == samples.topology else topology, expression=found)
+    return None
+
+
+def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
+    """Rules with remainders, and shares that do not divide evenly."""
+    rows = samples.rows(topology, True)
+    dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
+    found = None
+    if np.all(values == np.round(values)):
+        moduli = ["n", *(f"P{each}" for each in range(dimensions) if dimensions > 1)]
+        found = rows.modular(values, moduli)
+    return rows.dealt_out(values, dimensions, tolerance) if found is None else found
+
+
+def _paired(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
+    believed = _stays_above(samples, topology) if np.all(values >= 0) else lambda found: True
+    return samples.rows(topology, True).paired(values, tolerance, believed)
+
+
+def _stays_above(samples: Samples, topology: str) -> Callable[[Expression], bool]:
+    """Whether an expression in the number of processes and their places is never below 0 in larger runs."""
+    larger = [n * samples.distinct[-1] for n in LARGER if TOPOLOGIES[topology](n * samples.distinct[-1])]
+    grids = [
+        with_grid({"r": np.arange(n, dtype=np.float64), "n": np.full(1, float(n))}, TOPOLOGIES[topology](n))
+        for n in larger
+    ]
+
+    def believed(found: Expression) -> bool:
+        try:
+            return all(float(found.raw(grid).min()) > -1.0 for grid in grids)
+        except KeyError:  # it depends on steps of loops, too
+            return True
+
+    return believed
+
+
+def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
+    """Instructions whose total is shared out again among more processes and steps (Eq. 4), or a power law.
+
+    Parameters
+    ----------
+    samples, values : the rows.
+    steady : how far totals may be from their mean, relative to it; those that drift more are outside the method.
+
+    Examples
+    --------
+    >>> rows = Samples(np.array([4, 8, 16]), {"r": np.zeros(3)}, 0, "line")
+    >>> print(shared_out(rows, np.array([25.1, 12.5, 6.2]), 0.05))
+    99.8667 1/n
+    >>> print(shared_out(rows, np.array([25.0, 20.0, 16.0]), 0.05))
+    39.0625 n^-0.3219, R^2 1.0000
+    """
+    around = [f"1/c{loop}" for loop in range(min(samples.loops, MOST_FACTORS - 1))]
+    tried = ["1/n", ""] + (["*".join(["1/n", *around])] if around else [])
+    for atom in tried:
+        totals = values.copy()
+        for factor in filter(None, atom.split("*")):
+            totals = totals * samples.env[factor[2:]]
+        means = np.array([float(totals[samples.counts == n].mean()) for n in samples.distinct])
+        if means.mean() > 0 and np.all(np.abs(means - means.mean()) <= steady * means.mean()):
+            whole = float(f"{means.mean():.12g}")
+            return Attribute(expression=Expression(0.0, ((whole, atom),)) if atom else Expression(whole))
+    return regression(samples, values)
+
+
+def regression(samples: Samples, values: Floats) -> Attribute:
+    """The fallback if no rule holds: a power law through the means at each count, or their mean."""
+    means = [float(values[samples.counts == n].mean()) for n in samples.distinct]
+    if len(means) > 1 and min(means) > 0:
+        law = PowerLaw.fitted(samples.distinct, means)
+        fitted = np.array([law(int(n)) for n in samples.counts])
+        return Attribute(law=PowerLaw(law.factor, law.exponent, r_squared(values, fitted)))
+    return Attribute(law=PowerLaw(float(np.mean(means)), 0.0, 0.0))

@@ -1,0 +1,130 @@
+"""The rules of ranks: a relation between own and partner in each dimension of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.signature.equations.expressions import Env, Expression, Rows
+from metasched.signature.equations.topologies import TOPOLOGIES
+from metasched.signature.rules.attributes import Attribute, Axis
+from metasched.signature.rules.number_rules import number
+from metasched.signature.rules.samples import Samples
+
+Floats = NDArray[np.float64]
+
+
+def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simple: bool = False) -> Attribute | None:
+    """The rule of a rank; None where there is none.
+
+    Relations without a parameter that grows are tried on every grid before any others, or alone.
+    """
+    if np.any(values < 0) or np.any(values >= samples.env["n"]):
+        return number(samples, values, topologies[:2])
+    picked, probe = samples.probe
+    few = values[picked]
+    for simply in (True,) if only_simple else (True, False):
+        for topology in topologies:
+            found = _ranked(probe, few, topology, simply)
+            if found is None:
+                continue
+            if samples.holds(found, values):
+                return found
+            # The few rows may have been explained by something too simple.
+            found = _ranked(samples, values, topology, simply)
+            if found is not None and samples.holds(found, values):
+                return found
+    return None
+
+
+def _ranked(samples: Samples, values: Floats, topology: str, simply: bool) -> Attribute | None:
+    env = samples.grid(topology)
+    dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
+    left = values.astype(np.int64)
+    peers: list[Floats] = []
+    for each in reversed(range(dimensions)):
+        side = env[f"P{each}"].astype(np.int64)
+        peers.insert(0, (left % side).astype(np.float64))
+        left = left // side
+    axes: list[Axis] = []
+    for each in range(dimensions):
+        axis = _simple_axis(env, peers[each], each, dimensions)
+        if axis is None and not simply:
+            axis = _axis(samples, topology, peers[each], each, dimensions)
+        if axis is None:
+            return None
+        axes.append(axis)
+    return Attribute(topology=topology, axes=tuple(axes))
+
+
+def _simple_axis(env: Env, peer: Floats, dimension: int, dimensions: int) -> Axis | None:
+    """A relation whose parameter is the same at all rows."""
+    own, side = env[f"x{dimension}"], env[f"P{dimension}"]
+    forward = np.mod(peer - own, side)
+    first = float(forward[0])
+    for by in sorted((first, first - float(side[0])), key=abs):
+        if np.all(np.mod(by - forward, side) == 0):
+            return Axis("shift", Expression(by))
+    bits = np.bitwise_xor(own.astype(np.int64), peer.astype(np.int64))
+    if np.all(bits == bits[0]):
+        return Axis("bits", Expression(float(bits[0])))
+    if np.all(peer == peer[0]):
+        return Axis("place", Expression(float(peer[0])))
+    if np.all(peer == side - 1 - own):
+        return Axis("mirror", Expression())
+    for other in range(dimensions):
+        if other != dimension and np.all(peer == env[f"x{other}"]):
+            return Axis("other", Expression(), other)
+    # Half round a side that grows, before a step along a grid that happens to have a short side there.
+    for half in (0.5, -0.5):
+        if np.ptp(side) and np.all(forward == np.mod(np.trunc(half * side), side)):
+            return Axis("shift", Expression(0.0, ((half, f"P{dimension}" if dimensions > 1 else "n"),)))
+    return None
+
+
+def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensions: int) -> Axis | None:
+    env, rows = samples.grid(topology), samples.rows(topology, False)
+    own, side = env[f"x{dimension}"], env[f"P{dimension}"]
+    forward = np.mod(peer - own, side)
+    short = np.where(forward * 2 > side, forward - side, forward)
+    shift = _stepped(rows, forward, short, side)
+    if shift is not None:
+        return Axis("shift", shift)
+    bits = np.bitwise_xor(own.astype(np.int64), peer.astype(np.int64)).astype(np.float64)
+    turned = rows.fitted(bits)
+    if turned is not None and _stays(turned, own, side, env):
+        return Axis("bits", turned)
+    place = _stepped(rows, peer, peer - side, side)
+    if place is not None:
+        return Axis("place", place)
+    mirrored = np.mod(peer - (side - 1 - own), side)
+    if (mirror := _stepped(rows, mirrored, mirrored - side, side)) is not None:
+        return Axis("mirror", mirror)
+    for other in range(dimensions):
+        if other != dimension:
+            moved = np.mod(peer - env[f"x{other}"], side)
+            if (by := _stepped(rows, moved, moved - side, side)) is not None:
+                return Axis("other", by, other)
+    # Partners that move by the coordinate in another dimension, as in the skewing of Cannon's algorithm.
+    skewed = samples.rows(topology, True).modular(forward, [f"P{dimension}"])
+    if skewed is not None:
+        return Axis("shift", skewed)
+    return None
+
+
+def _stays(expression: Expression, own: Floats, side: Floats, env: Env) -> bool:
+    made = np.bitwise_xor(own.astype(np.int64), expression(env).astype(np.int64))
+    return bool(np.all(made < side))
+
+
+def _stepped(rows: Rows, forward: Floats, short: Floats, side: Floats) -> Expression | None:
+    """A distance round a side: as it is, the other way round, or by an expression modulo the side."""
+    for values in (short, forward, forward - side):
+        if np.all(values == values[0]):
+            return Expression(float(values[0]))
+    for values in (short, forward, forward - side):
+        if (found := rows.fitted(values)) is not None:
+            return found
+    return rows.stepped(forward, side)

@@ -1,0 +1,96 @@
+"""The rule of a number for all its rows or, where there is none, for each step of a short loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.signature.rules.attributes import UNROLLED, Attribute
+from metasched.signature.rules.number_rules import number
+from metasched.signature.rules.rank_rules import rank
+from metasched.signature.rules.samples import Samples
+
+Floats = NDArray[np.float64]
+
+#: Loops up to this many steps are neighbours in a list before they are steps that follow a rule.
+FEW = 8
+#: Finds one rule for rows and their values.
+OneRule = Callable[[Samples, Floats], Attribute | None]
+
+
+def attribute(
+    samples: Samples,
+    values: Floats,
+    topologies: Sequence[str],
+    peer: bool,
+    tolerance: float = 0.0,
+    grids: Sequence[str] = (),
+    known: Sequence[Attribute] = (),
+) -> Attribute | None:
+    """The rule of a number, by steps of short loops where there is none for all of them; None where there is none.
+
+    Parameters
+    ----------
+    samples, values : the rows.
+    topologies : grids that ranks may be in, simplest first.
+    peer : whether the number is a rank.
+    tolerance : relative, of amounts.
+    grids : whose sides other numbers may depend on, besides those of the roles.
+    known : rules that hold elsewhere and are believed before any that the rows alone would tell.
+    """
+
+    def believed(of: Samples, wanted: Floats) -> Attribute | None:
+        return next((each for each in known if of.holds(each, wanted, tolerance)), None)
+
+    def one_rule(of: Samples, wanted: Floats) -> Attribute | None:
+        if (found := believed(of, wanted)) is not None:
+            return found
+        return rank(of, wanted, topologies) if peer else number(of, wanted, grids, tolerance)
+
+    def quick_rule(of: Samples, wanted: Floats) -> Attribute | None:
+        return rank(of, wanted, topologies[:2]) if peer else number(of, wanted, grids[:1], tolerance)
+
+    def simple_rule(of: Samples, wanted: Floats, deeper: int = 2) -> Attribute | None:
+        found = believed(of, wanted) or rank(of, wanted, topologies, only_simple=True)
+        if found is not None or not deeper:
+            return found
+        return _by_step(of, wanted, lambda part, some: simple_rule(part, some, deeper - 1), few=True)
+
+    # The neighbours of a grid stand in loops of a few steps, each with a direction of its own.
+    if peer and (found := simple_rule(samples, values)) is not None:
+        return found
+    return one_rule(samples, values) or _by_step(samples, values, quick_rule, few=False)
+
+
+def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attribute | None:
+    """A rule for each step of a loop of one length, for every second, third or fourth of them, or for its ends."""
+    for loop in reversed(range(samples.loops)):
+        steps, counts = samples.env[f"i{loop}"], samples.env[f"c{loop}"]
+        if not steps.any():
+            continue
+        lengths = [int(counts[0])] if np.all(counts == counts[0]) and 1 < counts[0] <= UNROLLED else []
+        lengths = [each for each in lengths if each <= FEW] if few else [*lengths, 2, 3, 4]
+        tried = [("steps", length) for length in dict.fromkeys(lengths) if length <= steps.max() + 1]
+        if not few and np.all(counts > 1):
+            tried += [("last", 2), ("first", 2), *([("halves", 2)] if np.all(counts % 2 == 0) else [])]
+        for turn, length in tried:
+            if few and _same(values, samples, loop):
+                continue
+            parts: list[Attribute] = []
+            for chosen, part in samples.by_step(loop, turn, length):
+                one = rule(part, values[chosen]) if chosen.any() else None
+                if one is None:
+                    break
+                parts.append(one)
+            if len(parts) == length:
+                return Attribute(loop=loop, table=tuple(parts), turn=turn)
+    return None
+
+
+def _same(values: Floats, samples: Samples, loop: int) -> bool:
+    """Whether the steps of a loop make no difference, as far as a look at the first and the last tells."""
+    steps = samples.env[f"i{loop}"]
+    first, last = values[steps == 0], values[steps == steps.max()]
+    return first.size == last.size and bool(np.all(first == last)) and bool(np.ptp(values) == np.ptp(first))
