@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.equations.expressions import Env, Expression, Rows
+from metasched.signature.equations.expression_search import Rows
+from metasched.signature.equations.expressions import Env, Expression
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.number_rules import number

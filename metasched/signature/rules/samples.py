@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.equations.expressions import Env, Rows, atoms
+from metasched.signature.equations.expression_search import Rows, atoms
+from metasched.signature.equations.expressions import Env
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 from metasched.signature.rules.attributes import Attribute, turned, with_grid
 

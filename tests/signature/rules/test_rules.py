@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.signature.general_equations import completed, distance_form
 from metasched.signature.computation.workloads import one_workload
-from metasched.signature.equations.expressions import Expression, Rows
+from metasched.signature.equations.expression_search import Rows
+from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.local_equations import local_equation
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 from metasched.signature.equations.transforms import PowerLaw, weight_form
