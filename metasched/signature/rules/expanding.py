@@ -270,10 +270,29 @@ def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, acti
         return _with_lists(shape, rule, env, count, actions, columns)
     if not columns:
         return np.full((1, 1), actions.number(shape, ()))
-    stacked = np.stack([np.broadcast_to(each, together).ravel() for each in columns], axis=1)
-    different, which = np.unique(stacked, axis=0, return_inverse=True)
-    numbers = np.array([actions.number(shape, tuple(row)) for row in different.tolist()])
-    return numbers[which.reshape(-1)].reshape(together)
+    different, which = _different(columns)
+    numbers = np.array([actions.number(shape, row) for row in different])
+    return numbers[np.broadcast_to(which, together)]
+
+
+def _different(columns: list[Floats]) -> tuple[list[tuple[float, ...]], Ints]:
+    """The different rows of columns that broadcast to one shape, in order, and which of them stands at each place.
+
+    Examples
+    --------
+    >>> _different([np.array([[2.0], [1.0]]), np.array([[5.0, 5.0]])])[0]
+    [(1.0, 5.0), (2.0, 5.0)]
+    """
+    rows: list[tuple[float, ...]] = [()]
+    which: Ints = np.zeros((1, 1), dtype=np.int64)
+    # Column by column: most depend on the rank alone or on the place alone, so that what is sorted stays small.
+    for column in columns:
+        values, place = np.unique(column, return_inverse=True)
+        joined = which * values.size + place.reshape(column.shape)
+        pairs, which = np.unique(joined, return_inverse=True)
+        which = which.reshape(joined.shape)
+        rows = [(*rows[pair // values.size], float(values[pair % values.size])) for pair in pairs.tolist()]
+    return rows, which
 
 
 def _written(values: Floats) -> Floats:

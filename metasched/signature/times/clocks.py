@@ -2,7 +2,8 @@
 
 As in :mod:`metasched.simulation.engine`, a message is under way as long as its block takes, and a link carries one
 after another. Here calls may be non-blocking, so posting costs nothing; a blocking send of a small message goes on at
-once, of a large one when it has arrived. All processes advance together, one operation a round, as arrays.
+once, of a large one when it has arrived. All processes advance together, one operation a round, as arrays; those that
+wait rest until a message of theirs departs, those in a collective operation until all are there.
 """
 
 from __future__ import annotations
@@ -76,6 +77,10 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
     there_at[found.half] = 0.0
     spent = np.zeros((2, count, int(phases.max(initial=0)) + 1))
     phase = phases[found.event]
+    target = np.where(found.half, found.source, found.target)
+    active = np.flatnonzero(at < last)
+    resting, gathered = np.zeros(count, dtype=bool), 0
+    ends_of: list[Ints] = []  # of the messages that have departed in this round
 
     def depart(messages: Ints, since: Floats) -> None:
         """The departure of messages (s): when both they and their links are ready."""
@@ -83,14 +88,12 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
         begin = np.maximum(since, out[source])
         np.maximum.at(out, source, begin + busy[messages])
         there_at[messages] = begin + takes[messages]
+        ends_of.extend((source, target[messages]))
 
-    while True:
-        active = np.flatnonzero(at < last)
-        if not active.size:
-            return Clocks(clock, spent[0], spent[1])
+    while active.size:
         now = at[active]
         kinds = found.kind[now]
-        moved = False
+        advanced: list[Ints] = []
 
         working = active[kinds == WORK]
         if working.size:
@@ -100,8 +103,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
             clock[working] += took + alone
             spent[0, working, phase[step]] += took
             spent[1, working, phase[step]] += alone
-            at[working] += 1
-            moved = True
+            advanced.append(working)
 
         posting = active[kinds == SEND]
         if posting.size:
@@ -110,8 +112,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
             ready = eager[messages] | ~np.isnan(asked[messages])
             since = np.where(eager[messages], clock[posting], np.fmax(clock[posting], asked[messages]))
             depart(messages[ready], since[ready])
-            at[posting] += 1
-            moved = True
+            advanced.append(posting)
 
         asking = active[kinds == RECEIVE]
         if asking.size:
@@ -119,26 +120,35 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
             asked[messages] = clock[asking]
             ready = ~eager[messages] & ~np.isnan(sent[messages])
             depart(messages[ready], np.fmax(clock[asking], sent[messages])[ready])
-            at[asking] += 1
-            moved = True
+            advanced.append(asking)
 
         waiting = active[kinds == WAIT]
+        if ends_of:
+            again = np.concatenate(ends_of)
+            waiting = np.concatenate([waiting, np.unique(again[resting[again]])])
+            ends_of.clear()
         if waiting.size:
-            moved |= _wait(waiting, at, clock, into, there_at, found, eager, busy, spent[1], phase)
+            resting[waiting] = True
+            resumed = _resumed(waiting, at, clock, into, there_at, found, eager, busy, spent[1], phase)
+            resting[resumed] = False
+            advanced.append(resumed)
 
-        together = active[kinds == COLLECTIVE]
-        if together.size and together.size == count:
-            step = at[together]
-            ends = meeting.ends(found.action[step], clock, out)
-            spent[1, together, phase[step]] += ends - clock
+        gathered += int(np.count_nonzero(kinds == COLLECTIVE))
+        if gathered == count:
+            ends = meeting.ends(found.action[at], clock, out)
+            spent[1, np.arange(count), phase[at]] += ends - clock
             clock[:] = ends
             np.maximum(out, clock, out=out, where=ends > 0)
-            at[together] += 1
-            moved = True
-        if not moved:
-            stuck = int(active[0])
-            name = trace.table.shapes[trace.table.shape[int(found.action[at[stuck]])]].name
-            raise InputError(f"the processes wait for each other: process {stuck} in {name}")
+            gathered, advanced = 0, [np.arange(count)]
+
+        active = np.concatenate([np.zeros(0, dtype=np.int64), *advanced])
+        at[active] += 1
+        active = active[at[active] < last[active]]
+    if (at < last).any():
+        stuck = int(np.argmax(at < last))
+        name = trace.table.shapes[trace.table.shape[int(found.action[at[stuck]])]].name
+        raise InputError(f"the processes wait for each other: process {stuck} in {name}")
+    return Clocks(clock, spent[0], spent[1])
 
 
 def _apart(table: ActionTable, action: int, costs: Costs) -> float:
@@ -147,11 +157,11 @@ def _apart(table: ActionTable, action: int, costs: Costs) -> float:
     return costs.among(some[0].removeprefix("i"), table.volume(action), some[1]) if some is not None else 0.0
 
 
-def _wait(
+def _resumed(
     waiting: Ints, at: Ints, clock: Floats, into: Floats, there_at: Floats, found: Exchanges,
     eager: NDArray[np.bool_], busy: Floats, spent: Floats, phase: Ints,
-) -> bool:  # fmt: skip
-    """Resume the processes whose requests are complete; return whether there were any."""
+) -> Ints:  # fmt: skip
+    """Which processes resume, since all of their requests are complete; their clocks are set to when they do."""
     step = at[waiting]
     first, many = found.request[step], found.end[step] - found.request[step]
     most = int(many.max(initial=0))
@@ -163,7 +173,7 @@ def _wait(
         complete[some] &= (found.sending[requests] & eager[messages]) | ~np.isnan(there_at[messages])
     waiting, first, many = waiting[complete], first[complete], many[complete]
     if not waiting.size:
-        return False
+        return waiting
     until = clock[waiting].copy()
     for place in range(most):
         some = np.flatnonzero(place < many)
@@ -177,8 +187,7 @@ def _wait(
         until[some] = np.maximum(until[some], arrived)
     spent[waiting, phase[at[waiting]]] += until - clock[waiting]
     clock[waiting] = until
-    at[waiting] += 1
-    return True
+    return waiting
 
 
 class _Collectives:
