@@ -146,7 +146,7 @@ def store(path: Path, found: list[Run]) -> None:
 
 
 def outputs() -> dict[str, Any]:
-    """Of each command the status, what it prints, and how many lines it prints and says.
+    """Of each command the status, what it prints, how many lines it prints and says, and how wide a text is.
 
     What is printed is a document, or the numbers of a text in their order.
     """
@@ -172,6 +172,8 @@ def outputs() -> dict[str, Any]:
                     found[f"{line} (drawn)"] = [without_words(each) for each in drawn]
                     drawn.clear()
                 lines = [len(text.splitlines()) for text in (printed, said)]
+                if printed and "--json" not in line:
+                    lines.append(max(map(len, printed.splitlines())))
                 found[line] = [status, without_words(document), without_words(said), lines]
         finally:
             os.chdir(before)
@@ -192,6 +194,8 @@ def shown(figure: Figure) -> list[Any]:
         points = [np.asarray(cloud.get_offsets())[::7] for cloud in axes.collections]
         bars = [float(each.get_height()) for each in axes.patches if hasattr(each, "get_height")]
         texts = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), *(each.get_text() for each in axes.texts)]
+        if (legend := axes.get_legend()) is not None:
+            texts += [each.get_text() for each in (legend.get_title(), *legend.get_texts())]
         plain = [[[float(number) for number in row] for row in each] for each in (*lines, *points)]
         grid = axes.get_gridspec()
         looks = [

@@ -138,6 +138,13 @@ def test_splitting_a_class_in_two_changes_nothing_but_names(network: Network) ->
     np.testing.assert_allclose(halves.queue_length[:, :2].sum(axis=1), one.queue_length[:, 0], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(("jobs", "stations", "exact"), [(3, 2, True), (4000, 2, False), (2000, 4, False)])
+def test_what_an_exact_solution_would_take_long_for_is_approximated(jobs: int, stations: int, exact: bool) -> None:
+    places = tuple(Station(f"s{at}", (0.1, 0.2), (1.0, 1.0), servers=2) for at in range(stations))
+    network = Network("large", places, (JobClass("c1", jobs, 1.0), JobClass("c2", jobs, 2.0)))
+    assert (solve(network, memory=1 << 50).bounds is None) is exact
+
+
 def test_where_linearizer_breaks_a_law_the_next_coarser_one_answers() -> None:
     stations = (
         Station("s1", service=(0.0, 5.0), visits=(0.5, 1.0)),

@@ -156,7 +156,7 @@ def test_jobs_of_flux() -> None:
                 job(3, "RUN"), job(4, "SCHED", queue="", duration=0, ncores=None, ntasks=5),
                 job(5, "PRIORITY", ncores=9),
                 job(6, "INACTIVE", **ran), job(0, "DEPEND", ncores=0, ntasks=0, userid=None),
-                job(8, "RUN", **ran, ncores=1),
+                job((1 << 64) - 1, "RUN", **ran, ncores=1),
             ]
         }
     )  # fmt: skip
@@ -167,7 +167,7 @@ def test_jobs_of_flux() -> None:
             ListedJob("4", "cg", "1000", {"": 5}, True, (), None, since=submitted),
             ListedJob("5", "cg", "1000", {"": 9}, False, ("new",), 600.0, since=submitted),
             ListedJob("0", "cg", "None", {"": 1}, False, ("new",), 600.0, since=submitted),
-            ListedJob("8", "cg", "1000", {"n1": 1, "n2": 1}, False, ("new",), 600.0, since=started),
+            ListedJob(str((1 << 64) - 1), "cg", "1000", {"n1": 1, "n2": 1}, False, ("new",), 600.0, since=started),
         )
     )
     for number in (True, -1, 1 << 64, "7", None):

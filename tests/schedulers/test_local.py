@@ -245,3 +245,18 @@ def test_without_what_the_host_was_busy_with_the_energy_is_unknown(monkeypatch: 
     warnings: list[str] = []
     assert math.isnan(local._Used().share(80.0, 10.0, 2, 20.0, "node", warnings))
     assert warnings == ["the energy of the run is unknown: the kernel does not report how busy it was"]
+
+
+@pytest.mark.parametrize(("watts", "covers"), [(100.0, "node"), (0.0, None)])
+def test_the_energy_of_a_run_is_recorded_where_a_meter_tells_some(
+    watts: float, covers: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Meter:
+        covers = "node"
+
+        def read(self) -> float:
+            return watts
+
+    monkeypatch.setattr(local, "find_meter", Meter)
+    extra = run(*python("sum(range(10**6))")).record.run.extra
+    assert (extra.get("energy_covers"), float(extra.get("energy", "0")) > 0.0) == (covers, covers is not None)
