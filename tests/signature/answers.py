@@ -15,6 +15,7 @@ from benchmarks.signature.applications import APPLICATIONS
 from metasched.records import InputError
 from metasched.signature.rules.expanding import sampled
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.reporting import equations, open_rules, valid_counts
 from metasched.signature.synthetic.collective_times import MEASURED, Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.plan import planned
@@ -51,11 +52,14 @@ def answers() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in APPLICATIONS:
         try:
-            application = fit([each.trace(count) for count in each.counts]).application
+            traces = [each.trace(count) for count in each.counts]
+            application = fit(traces).application
         except InputError as error:
             found[f"{each.name}: refused"] = str(error)
             continue
         found[f"{each.name}: rules"] = digest_of(application.as_dict())
+        told = [equations(application, traces), open_rules(application), valid_counts(application)]
+        found[f"{each.name}: reported"] = [digest_of(part) for part in told]
         many = 4 * each.counts[-1]
         found[f"{each.name}: times on {many}"] = phases_of(by_blocks(application, assumed())(many))
         for cores, per_node in ((18, 1), (34, 4)):

@@ -87,6 +87,11 @@ def test_totals_that_stay_or_drift_are_of_one_workload(first: float, exponent: f
     assert one_workload(totals)
 
 
+@pytest.mark.parametrize("totals", [(1e9, 2e9, 8e9), (8e9, 4e9, 1e9), (1e9, 1.4e9, 2.7e9), (0, 0, 0)])
+def test_totals_that_drift_faster_and_faster_are_of_one_workload(totals: tuple[float, ...]) -> None:
+    assert one_workload(dict(zip((16, 32, 64), totals, strict=True)))
+
+
 @pytest.mark.parametrize("totals", [(1e9, 1e9, 2e9), (1e9, 2e9, 1e9), (2e9, 1e9, 1e9), (2e9, 1e9, 2e9), (1e9, 0, 1e9)])
 def test_totals_that_jump_are_of_several_workloads(totals: tuple[float, ...]) -> None:
     assert not one_workload(dict(zip((16, 32, 64), totals, strict=True)))
