@@ -6,12 +6,11 @@ import numpy as np
 
 from metasched.predictors.analytic.spmd.bursts import Bursts
 from metasched.predictors.contract import Floats
-from metasched.queueing.single_class import mean_value_analysis
+from metasched.queueing.two_stations import throughput
 
 
 def cycle_time(bursts: Bursts, computation_bursts: float) -> Floats:
     """Seconds of one cycle at each point, shape (n,): p/c jobs at a delay, the network and the I/O node, (20)-(22)."""
     demands = np.stack([bursts.network * computation_bursts, bursts.io], axis=1)
-    network = mean_value_analysis(demands, bursts.delay * computation_bursts, int(bursts.groups.max()))
-    throughput = np.take_along_axis(network.throughput, bursts.groups[:, None] - 1, axis=1)[:, 0]
-    return np.asarray(bursts.groups / throughput)  # Little's law over delay and both stations: (20) + (21)
+    # Little's law over delay and both stations: (20) + (21)
+    return np.asarray(bursts.groups / throughput(demands, bursts.delay * computation_bursts, bursts.groups))
