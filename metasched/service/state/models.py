@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ MANY = 8
 WARM = 0.5
 #: Runs that are remembered as handed in: far more than come between two savings.
 MOST_TAKEN = 200_000
+#: How long the end waits for runs to be learned (s); those that are left are learned after the next start.
+ENDING = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class Models:
         self._begun: dict[Key, frozenset[str]] = {}
         self._queue: SimpleQueue[RecordedRun | Beginning | Forgetting | str] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
+        self._ends = math.inf  # by the monotonic clock (s)
         #: What borrows for platforms that were never used, as far as it was asked for.
         self._never_used: dict[Key, Predictor] = {}
         #: What answers for an application on a platform until enough of its runs there are learned, and then if it is
@@ -166,8 +170,9 @@ class Models:
             self._predictors.get((application, platform))
 
     def stop(self) -> None:
-        """Learn what is waiting, save what has changed, and end."""
+        """Learn what is waiting, as far as there is time, save what has changed, and end."""
         if self._thread.ident is not None:
+            self._ends = time.monotonic() + ENDING
             self._queue.put("stop")
             self._thread.join()
 
@@ -336,6 +341,8 @@ class Models:
                 item = self._queue.get(timeout=QUIET)
             except Empty:
                 self._settle()
+                continue
+            if time.monotonic() > self._ends and isinstance(item, RecordedRun | Beginning):
                 continue
             if isinstance(item, RecordedRun):
                 self._learn(item)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -13,6 +15,7 @@ from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import PhaseMark, Run
+from metasched.service.state import models as module
 from metasched.service.state.models import Models
 from metasched.store import documents
 from metasched.store.database.ended_records import EndedRecord
@@ -53,6 +56,34 @@ def learned_by(path: Path, expected: int) -> list[float]:
         assert models.failures == 0
         assert len(taken) == expected
     return taken
+
+
+def test_the_end_leaves_runs_that_nobody_has_time_to_learn_to_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ENDING", -1.0)
+    learned, begun, go = list[float](), Event(), Event()
+
+    def learn(record: RecordedRun) -> None:
+        learned.append(record.run.problem_size)
+        begun.set()
+        go.wait(60.0)
+
+    with Store.open(tmp_path / "metasched.db") as store:
+        models = Models(store)
+        monkeypatch.setattr(models, "_learn", learn)
+        models.start()
+        for size in (100.0, 200.0, 300.0):
+            models.learn(RecordedRun(run("new", size, 1)))
+        assert begun.wait(60.0)
+        ending = Thread(target=models.stop)
+        ending.start()
+        while models._queue.qsize() < 3:  # the last two, and that it is to end
+            time.sleep(0.01)
+        go.set()
+        ending.join(60.0)
+        assert not ending.is_alive()
+    assert learned == [100.0]
 
 
 @pytest.mark.parametrize("make", [ported, phased])
