@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import NDArray
 
 from metasched.predictors.contract import Predictor
-from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Run
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Request, Run
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +55,11 @@ class Question:
     chances : chances of being killed to allow; :data:`CHANCES` where neither they nor ``limits`` are given.
     limits : limits to judge (s).
     available_cpu, available_bandwidth : minima to expect (fraction, Mbit/s), those that past runs met where None.
+
+    Raises
+    ------
+    InputError
+        When a size, a load or a limit cannot be.
     """
 
     application: str
@@ -64,6 +69,12 @@ class Question:
     limits: Sequence[float] = ()
     available_cpu: float | None = None
     available_bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        cpu = IDLE_CPU if self.available_cpu is None else self.available_cpu
+        bandwidth = IDLE_BANDWIDTH if self.available_bandwidth is None else self.available_bandwidth
+        Request(self.problem_size, self.processors, cpu, bandwidth)  # which refuses what cannot be
+        _check_limits(self.limits)
 
 
 def suggestions(
@@ -112,7 +123,7 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
     Raises
     ------
     InputError
-        When a chance is not between 0 and 1.
+        When a chance is not between 0 and 1, or a limit no time.
 
     Examples
     --------
@@ -124,6 +135,7 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
     >>> round(of_placement(placement, limits=[14.0])["clusters"][0]["limits"][0]["chance"], 6)
     0.05
     """
+    _check_limits(limits)
     interval, median = placement.prediction.interval, placement.slowdown * placement.prediction.execution_time
     reach = scipy.special.ndtri((1.0 + interval.level) / 2.0)
     slower = max(math.log(interval.high / placement.prediction.execution_time), LEAST_WIDTH) / reach
@@ -139,6 +151,12 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
     shown = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance}
             for each in sorted(found, key=lambda each: each.seconds)]  # fmt: skip
     return {"clusters": [{"cluster": placement.resource_set.cluster, "median": median, "limits": shown}]}
+
+
+def _check_limits(limits: Sequence[float]) -> None:
+    for limit in limits:
+        if not 0 < limit < math.inf:
+            raise InputError(f"the time limit is {limit:g} s, expected one above 0 and finite")
 
 
 def _check_chance(chance: float) -> None:

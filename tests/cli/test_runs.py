@@ -127,6 +127,8 @@ def test_runs_are_forgotten_by_id_user_and_time(tmp_path: Path, capsys: pytest.C
         ([], "no runs are named, expected ids, a user, or a time"),
         (["--since", "soon"], "--since is 'soon', expected seconds or a time"),
         (["--since", "9", "--until", "8"], "since is 9, expected a time before until, 8"),
+        (["--since", "nan"], "since is nan, expected a time (s)"),
+        (["--user", "ann", "--until", "nan"], "until is nan, expected a time (s)"),
         (["--user", "eve", "--url", "http://h"], "expected one of them"),
     ],
 )

@@ -14,8 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.predictors.contract import Predictions
-from metasched.predictors.walltime import ExecutionTimes, Limit, loads_met, loads_to_expect
-from metasched.records import InputError, Run
+from metasched.predictors.walltime import (
+    ExecutionTimes,
+    Limit,
+    Question,
+    loads_met,
+    loads_to_expect,
+    of_placement,
+)
+from metasched.records import InputError, Interval, Placement, Prediction, ResourceSet, Run
 from metasched.store.database.store import Store
 from tests.service.daemons import learned_database
 
@@ -70,6 +77,31 @@ def test_what_cannot_be_is_refused() -> None:
     times = ExecutionTimes(LogNormal(0.1), 10.0, 1, np.ones(1), np.ones(1))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="chance is 1,"):
         times.limit(1.0)
+
+
+@pytest.mark.parametrize("limit", [math.nan, math.inf, -math.inf, -1.0, 0.0])
+def test_a_limit_that_is_no_time_is_refused(limit: float) -> None:
+    placed = Placement(ResourceSet("c", ("n1",), 2, 1.0, 100.0), Prediction(10.0, Interval(8.0, 14.0, 0.9), "m"))
+    for ask in (
+        lambda: of_placement(placed, limits=[60.0, limit]),
+        lambda: Question("cg", 10.0, 1, limits=[60.0, limit]),
+    ):
+        with pytest.raises(InputError, match=f"^the time limit is {limit:g} s, expected one above 0 and finite$"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"problem_size": math.nan}, "problem_size is nan"), ({"processors": 0}, "processors is 0"),
+        ({"available_cpu": 5.0}, "available_cpu is 5"), ({"available_cpu": math.nan}, "available_cpu is nan"),
+        ({"available_bandwidth": math.inf}, "available_bandwidth is inf"),
+        ({"available_bandwidth": 0.0}, "available_bandwidth is 0"),
+    ],
+)  # fmt: skip
+def test_a_question_about_what_cannot_be_says_what_is_wrong(wrong: dict[str, float], why: str) -> None:
+    with pytest.raises(InputError, match=f"^{why}"):
+        Question(**{"application": "cg", "problem_size": 10.0, "processors": 1} | wrong)  # type: ignore[arg-type]
 
 
 def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

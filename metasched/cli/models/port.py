@@ -44,7 +44,7 @@ def port_verb(
         ),
     ] = None,
     processors: Annotated[
-        int | None, typer.Option(min=1, help="Largest number of processors for which errors are estimated.")
+        int | None, typer.Option(min=1, max=2**40, help="Largest number of processors for which errors are estimated.")
     ] = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,

@@ -35,6 +35,10 @@ def longest(processors: ArrayLike, of_fewest: ArrayLike, least_efficiency: float
 
     >>> longest([1, 4, 16], 100.0, 0.25).round().tolist()
     [400.0, 100.0, 25.0]
+    >>> longest([1, 4], 100.0, -0.0).tolist()
+    [inf, inf]
     """
     with np.errstate(divide="ignore"):  # no floor, no longest time
-        return np.asarray((1.0 + ROUNDED) * np.asarray(of_fewest) / (least_efficiency * np.asarray(processors, float)))
+        return np.asarray(
+            (1.0 + ROUNDED) * np.asarray(of_fewest) / (abs(least_efficiency) * np.asarray(processors, float))
+        )

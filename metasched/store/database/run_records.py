@@ -117,6 +117,9 @@ class Selection:
     def __post_init__(self) -> None:
         if self.uids is None and self.user is None and self.since is None and self.until is None:
             raise InputError("no runs are named, expected ids, a user, or a time")
+        for name, time in (("since", self.since), ("until", self.until)):
+            if time is not None and math.isnan(time):
+                raise InputError(f"{name} is nan, expected a time (s)")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InputError(f"since is {self.since:g}, expected a time before until, {self.until:g}")
 

@@ -127,3 +127,9 @@ def test_evaluate_refuses_a_model_of_another_cluster(folder, capsys) -> None:
     write_runs(folder / "runs" / "runs.csv", campaign(FAST, 5))
     assert status("evaluate", "runs", "--start", "m.json") == 2
     assert "expected made on fast16" in capsys.readouterr().err
+
+
+def test_more_processors_than_can_be_computed_with_are_refused(folder, capsys) -> None:
+    assert port("--target", "fast16.csv", "-o", "ported.json", "--processors", str(10**30)) == 2
+    assert "--processors" in capsys.readouterr().err
+    assert not (folder / "ported.json").exists()
