@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from typing import Any
 
 __all__ = ["main"]
+
+#: Signals that ask a program to end: by a job's scheduler or ``timeout``, and of a terminal that is closed.
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -14,16 +19,27 @@ def main(argv: list[str] | None = None) -> None:
     ----------
     argv : words after the name of the program; None for those of this process.
     """
+    asked: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        """Leave what is being done as an interrupt would, so that temporary files and launched programs go too."""
+        asked.append(number)
+        raise SystemExit(128 + number)
+
+    handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler} | dict.fromkeys(ENDING, end)
+    usual = (signal.default_int_handler, signal.SIG_DFL)
+    ours = [number for number in handlers if argv is None and signal.getsignal(number) in usual]
     # Interrupted while it is being loaded, the program has nothing to tidy up, and ends at once.
-    ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for each in ours:
+        signal.signal(each, signal.SIG_DFL)
     from metasched.cli import app
 
-    if ours:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for each in ours:
+        signal.signal(each, handlers[each])
     try:
         app.main(argv)
     finally:
-        if ours:  # what is left to do is Python's, which an interrupt would have complain
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for each in ours:  # what is left to do is Python's, which an interrupt would have complain
+            signal.signal(each, signal.SIG_DFL)
+        for each in asked:  # whoever has started the program sees what has ended it
+            os.kill(os.getpid(), each)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
 from metasched.records import InputError
 from metasched.tracing.compiled import compiled
+from monitors.launched import launched
 
 SOURCE = Path(__file__).with_name("recorder.c")
 HEADERS = [
@@ -90,7 +90,11 @@ def record(
     }
     if under_valgrind:
         environment["VALGRIND_OPTS"] = " ".join([os.environ.get("VALGRIND_OPTS", ""), *VALGRIND]).strip()
-    status = subprocess.run(list(launcher), env=environment, check=False).returncode  # noqa: S603
+    try:
+        status = launched(list(launcher), env=environment).returncode
+    except BaseException:
+        shutil.rmtree(to)
+        raise
     for part in (*to.glob(".rank-*.part"), *to.glob(".valgrind-*")):
         part.unlink()
     if (to / REFUSED).exists():

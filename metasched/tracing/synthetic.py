@@ -20,6 +20,7 @@ from metasched.signature.synthetic.message_kinds import MessageKind
 from metasched.signature.synthetic.plan import Plan, planned
 from metasched.signature.synthetic.result import Result, digest
 from metasched.tracing.compiled import compiled
+from monitors.launched import launched
 
 SOURCE = Path(__file__).with_name("synthetic.c")
 #: How many numbers stand behind each word that the program prints.
@@ -60,7 +61,7 @@ def run_synthetic(
         words = Path(folder) / "plan"
         words.write_bytes(plan.words.astype(np.int64).tobytes())
         command = [*launcher, str(program), str(words.resolve())]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")  # noqa: S603
+        done = launched(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     said = [line for line in done.stderr.splitlines() if line.startswith("synthetic: ")]
     if said:
         raise InputError(said[0].removeprefix("synthetic: "))

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from monitors.launched import launched
+
 #: The program, and the options that a compiler of MPI is given.
 SOURCE, OPTIONS = Path(__file__).with_name("blocks.c"), ("-O1",)
 HEADER = "block,value,data_size,nodes,threads,instructions"
@@ -61,15 +63,10 @@ def measure(
 
 def _run(words: Sequence[str], timeout: float) -> str:
     try:
-        done = subprocess.run(  # noqa: S603 - a list of arguments without a shell
-            words,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            text=True,
+        done = launched(
+            words, timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace",
-            timeout=timeout,
-            check=False,
-        )
+        )  # fmt: skip
     except OSError as error:
         raise ValueError(f"{words[0]} cannot be run: {error.strerror}") from None
     except subprocess.TimeoutExpired:
@@ -77,4 +74,4 @@ def _run(words: Sequence[str], timeout: float) -> str:
     if done.returncode:
         said = " ".join(done.stderr.split())
         raise ValueError(f"{words[0]} failed with status {done.returncode}: {said[:500]}")
-    return done.stdout
+    return str(done.stdout)

@@ -145,6 +145,36 @@ main()
     assert (done.returncode, done.stderr) == (130, "")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_verb_that_is_asked_to_end_tidies_up_and_ends_by_the_signal(number: int, tmp_path: Path) -> None:
+    program = """
+import os, sys, tempfile
+from metasched.cli import app, main
+def load(verb):
+    with tempfile.TemporaryDirectory(dir=sys.argv.pop()):
+        os.kill(os.getpid(), int(sys.argv.pop()))
+app.load = load
+main()
+"""
+    command = [sys.executable, "-c", program, "runs", f"{number:d}", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr, [*tmp_path.iterdir()]) == (-number, "", "", [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_end_that_is_ignored_stays_ignored(number: int) -> None:
+    program = """
+import os, signal, sys
+from metasched.cli import app, main
+number = int(sys.argv.pop())
+signal.signal(number, signal.SIG_IGN)
+app.load = lambda verb: os.kill(os.getpid(), number) or sys.exit("went on")
+main()
+"""
+    command = [sys.executable, "-c", program, "runs", f"{number:d}"]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == "went on\n"
+
+
 def test_where_interrupts_are_ignored_they_stay_ignored() -> None:
     program = """
 import signal, sys

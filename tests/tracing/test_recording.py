@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metasched.records import InputError
+from metasched.tracing import recording
 from metasched.tracing.recording import HEADERS, SOURCE, VALGRIND, Instructions, record, recorder
 from tests.tracing.programs import calls, compiler, script
 
@@ -38,6 +40,19 @@ def test_the_program_finds_the_recorder_the_folder_and_the_way_of_counting(how: 
     assert record([launcher(tmp_path, SHOW, "exit 7")], to, cc, Instructions(how)) == 7
     own = str(recorder(cc))
     assert (to / "rank-0").read_text(encoding="utf-8") == f"{how}|{own}||"
+
+
+def test_what_a_recording_that_is_given_up_had_recorded_is_removed(
+    cc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object, **options: Any) -> None:
+        Path(options["env"]["METASCHED_TRACE"], "rank-0").write_text("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recording, "launched", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        record([launcher(tmp_path)], tmp_path / "trace", cc)
+    assert not (tmp_path / "trace").exists()
 
 
 def test_instructions_are_counted_as_they_can_be_if_nothing_else_is_asked_for(cc: str, tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""Launchers end their processes whatever ends the call that has launched them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monitors import launched as module
+from monitors.launched import launched
+
+#: Starts a process as MPI's launchers do, says so, and ends with it where it is asked to end.
+LAUNCHER = "sleep 3600 & echo $! > process.part; mv process.part process; trap 'kill $!; exit' TERM; : > ready; wait"
+#: One that does not listen.
+DEAF = "trap '' TERM; echo $$ > process.part; mv process.part process; : > ready; while :; do sleep 0.1; done"
+
+
+class GivenUpError(Exception):
+    """What a signal makes of the call."""
+
+
+@pytest.fixture(autouse=True)
+def raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Raise in the call as soon as the launcher is ready."""
+
+    def raised(*_: object) -> None:
+        raise GivenUpError
+
+    def ask() -> None:
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    monkeypatch.chdir(tmp_path)
+    before = signal.signal(signal.SIGUSR1, raised)
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def runs(process: int) -> bool:
+    """Whether a process is there, and not only its exit status."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("launcher", [LAUNCHER, DEAF])
+def test_a_launcher_whose_call_is_given_up_ends_with_its_processes(
+    launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ENDING", 0.2 if launcher == DEAF else 60.0)
+    with pytest.raises(GivenUpError):
+        launched(["sh", "-c", launcher], stdout=subprocess.PIPE)
+    process = int((tmp_path / "process").read_text())
+    while runs(process):
+        time.sleep(0.01)
