@@ -69,6 +69,26 @@ def test_the_plan_changes_nothing_and_the_setup_is_undone_to_the_byte(
     assert sorted(path.name for path in site.iterdir()) == ["slurm"]
 
 
+def test_of_two_setups_at_once_one_is_refused_and_changes_nothing(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, statuses = files(site), []
+
+    def meanwhile(*_: object, **__: object) -> bool:
+        statuses.append(setup(site, "--yes"))
+        assert files(site) == before
+        return True
+
+    monkeypatch.setattr("typer.confirm", meanwhile)
+    assert setup(site) == 0
+    assert statuses == [2]
+    assert "another setup is running, expected it to end first" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert files(site)["slurm/slurm.conf"].count("EpilogSlurmctld=") == 1
+    assert setup(site, "--undo", "--yes") == 0
+    assert files(site) == before
+
+
 def test_what_the_site_has_is_left_and_the_lines_it_needs_are_told(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

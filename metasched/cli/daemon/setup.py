@@ -21,6 +21,7 @@ from metasched.installation import oar as of_oar
 from metasched.installation import pbs as of_pbs
 from metasched.installation import slurm as of_slurm
 from metasched.installation import steps as installing
+from metasched.installation.alone import alone
 from metasched.installation.plan import Plan
 from metasched.records import InputError
 from metasched.service.configuration import read_configuration
@@ -90,6 +91,17 @@ class Call:
         undone : commands to run once the installation is undone.
         set_back : undoes a setting of the scheduler.
         """
+        with alone(plan.folder):
+            plan.journal = installing.Journal.of(plan.folder)  # as it is now that nobody else changes it
+            self._carry_out(plan, complete, undone, set_back)
+
+    def _carry_out(
+        self,
+        plan: Plan,
+        complete: Callable[[], None],
+        undone: tuple[str, ...],
+        set_back: Callable[[dict[str, str]], object] | None,
+    ) -> None:
         if self.undo:
             plan.then, lines = [*undone], installing.undoing(plan.journal)
         else:

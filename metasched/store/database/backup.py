@@ -150,9 +150,19 @@ def new_file(to: str | os.PathLike[str]) -> Iterator[Path]:
         fresh = Path(folder, "new.db")
         yield fresh
         fresh.chmod(0o600)
-        os.replace(fresh, path)
+        _put(fresh, path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(fresh: Path, path: Path) -> None:
+    """Give a file its name, which a link takes from no file that has come by it meanwhile."""
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        raise InputError("already exists, expected a new file", where=str(path)) from None
+    except OSError:  # a file system without links
+        os.replace(fresh, path)
 
 
 def copied(rows: MappingResult, target: Connection, into: Table) -> int:

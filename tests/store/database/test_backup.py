@@ -17,7 +17,7 @@ import pytest
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
 from metasched.cli import main
 from metasched.records import InputError, Load, Run
-from metasched.store.database.backup import backup, restore, upgrade
+from metasched.store.database.backup import backup, new_file, restore, upgrade
 from metasched.store.database.schema import HEAD
 from metasched.store.database.store import Store
 
@@ -188,3 +188,24 @@ def test_the_verbs_tell_in_json_what_they_did(tmp_path: Path, capsys: pytest.Cap
         "placements": 2,
         "past_jobs": 0,
     }
+
+
+def test_a_file_that_another_has_made_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    def both() -> None:
+        with new_file(tmp_path / "one") as fresh:
+            fresh.write_text("ours")
+            (tmp_path / "one").write_text("theirs")
+
+    with pytest.raises(InputError, match=r"one: already exists, expected a new file$"):
+        both()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"one": "theirs"}
+
+
+def test_a_file_system_without_links_takes_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.link", refused)
+    with new_file(tmp_path / "one") as fresh:
+        fresh.write_text("ours")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"one": "ours"}
