@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metasched import __version__
 from metasched.records import InputError
@@ -36,12 +36,13 @@ class _Gated(FastAPI):
     """
 
     def __init__(self, layers: Callable[[ASGIApp], ASGIApp], **further: Any) -> None:
-        self._layers = layers
         super().__init__(**further)
+        self._layered = layers(super().__call__)
 
-    def build_middleware_stack(self) -> ASGIApp:
-        """The framework's own layers inside ours."""
-        return self._layers(super().build_middleware_stack())
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        scope["app"] = self
+        await self._layered(scope, receive, send)
 
 
 def make_app(daemon: Daemon) -> FastAPI:
