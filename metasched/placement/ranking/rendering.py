@@ -10,19 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells_energy
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
-from metasched.predictors.contract import Floats, Predictor
-from metasched.predictors.load_doubt import LoadDoubt, widen_one
-from metasched.records import Interval, Place, Placement, Prediction, Request
+from metasched.predictors.contract import Predictor
+from metasched.predictors.load_doubt import widen_one
+from metasched.records import Interval, Place, Placement, Prediction, Request, ResourceSet
 
 #: Processors, available CPU and bandwidth.
 Point = tuple[int, float, float]
-Column = NDArray[np.float64]
 
 
 def rendered(
@@ -44,40 +42,33 @@ def rendered(
     compared : number of resource sets that were compared.
     shown : how many are answered, all where None; the others are only what these are compared with.
     """
-    answered = ordered[:shown]
+    answered, first = ordered[:shown], ordered[0].resource_set
     sets = [_Set(each, clusters[each.resource_set.place], level) for each in answered]
-    predictions: list[Prediction] = []
-    times: dict[tuple[Place, Point], float] = {}
-    for place in dict.fromkeys(each.resource_set.place for each in answered):
-        mine = [each for each in sets if each.place == place]
-        points = [point for each in mine for point in each.points]
-        if place == ordered[0].resource_set.place:
-            points += [point for other in ordered[1:] for point in _instead(ordered[0], other)]
-        elif place[0] == ordered[0].resource_set.cluster:
+    times: dict[Place, dict[Point, float]] = {}
+    for place in dict.fromkeys(each.place for each in sets):
+        points = [point for each in sets if each.place == place for point in each.points]
+        if place == first.place:
+            points += [point for other in ordered[1:] for point in _instead(first, other.resource_set)]
+        elif place[0] == first.cluster:
             points.append(sets[0].own)
         points = list(dict.fromkeys(points))
-        found = _asked(predictors[place], mine[0].request(problem_size), points, level)
-        times |= {(place, point): time for point, time in zip(points, found[1].tolist(), strict=True)}
-        mine[0].prediction = found[0]
-    for each in sets:
-        own = each.predicted(predictors[each.place], problem_size, level, times[each.place, each.own])
-        at_ends = np.array([times[each.place, point] for point in each.ends])
-        predictions.append(widen_one(own, at_ends) if at_ends.size else own)
+        found = predictors[place].expect_many(problem_size, *np.array(points, dtype=np.float64).T)
+        times[place] = dict(zip(points, found.tolist(), strict=True))
+    predictions = [each.predicted(predictors[each.place], problem_size, level, times[each.place]) for each in sets]
     # Each placement has its own warnings; of the ranking are those of the best one on each cluster.
     best: dict[str, Prediction] = {}
     for each, prediction in zip(sets, predictions, strict=True):
         best.setdefault(each.place[0], prediction)
     warnings = dict.fromkeys(line for prediction in best.values() for line in prediction.warnings)
-    for place in dict.fromkeys(each.place for each in sorted(sets, key=lambda each: each.place[0])):
+    for place in sorted(times, key=lambda place: place[0]):
         columns = zip(
-            *([times[place, point] for point in each.monotone] for each in sets if each.place == place), strict=True
+            *([times[place][point] for point in each.monotone] for each in sets if each.place == place), strict=True
         )
         warnings |= dict.fromkeys(non_monotone(place[0], *columns))
-    cause = Cause(lambda place, *point: times.get((place, point)))
-    reasons = explain_order(ordered, cause, compared, shown)
+    reasons = explain_order(ordered, Cause(lambda place, *point: times[place][point]), compared, shown)
     placements = tuple(
         _with_energy(
-            replace(placement, prediction=prediction, reason=reason.reason),
+            replace(placement, prediction=prediction, reason=reason),
             clusters[placement.resource_set.place],
             predictors[placement.resource_set.place],
             problem_size,
@@ -115,38 +106,32 @@ class _Set:
         self.own: Point = (chosen.processors, chosen.available_cpu, chosen.available_bandwidth)
         p, cpu, bandwidth = self.own
         self.monotone: list[Point] = [self.own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
-        doubt: LoadDoubt | None = state.doubt(p, level)
+        doubt = state.doubt(p, level)
         ends = () if doubt is None else zip(*(each.tolist() for each in doubt.ends(cpu, bandwidth)), strict=True)
         self.ends: list[Point] = [(p, *end) for end in ends]
         self.points = self.monotone + self.ends
-        self.prediction: Prediction | None = None
 
-    def request(self, problem_size: float) -> Request:
-        """The request of one prediction; a processor faster than the reference node's has an available CPU above 1."""
-        p, cpu, bandwidth = self.own
-        return Request(problem_size, p, min(1.0, cpu), bandwidth)
+    def predicted(
+        self, predictor: Predictor, problem_size: float, level: float, times: Mapping[Point, float]
+    ) -> Prediction:
+        """The prediction with the model's own interval, and the uncertainty of the loads.
 
-    def predicted(self, predictor: Predictor, problem_size: float, level: float, time: float) -> Prediction:
-        """The prediction with the model's own interval."""
-        found = self.prediction or predictor.predict(self.request(problem_size), level)
+        A processor faster than the reference node's has an available CPU above 1; a request of one prediction stops
+        there.
+        """
         p, cpu, bandwidth = self.own
+        found = predictor.predict(Request(problem_size, p, min(1.0, cpu), bandwidth), level)
         if cpu > 1.0:
             many = predictor.predict_many(problem_size, p, cpu, bandwidth, level)
             found = replace(found, interval=Interval(many.low.item(), many.high.item(), level))
-        return replace(found, execution_time=time)
+        found = replace(found, execution_time=times[self.own])
+        return widen_one(found, np.array([times[point] for point in self.ends])) if self.ends else found
 
 
-def _instead(best: Placement, other: Placement) -> list[Point]:
-    """The best one's point with the other's processors, CPU and bandwidth, one at a time: what its reason asks."""
-    ours, theirs = best.resource_set, other.resource_set
+def _instead(ours: ResourceSet, theirs: ResourceSet) -> list[Point]:
+    """The best set's point with another's processors, CPU and bandwidth, one at a time: what its reason asks."""
     return [
         (theirs.processors, ours.available_cpu, ours.available_bandwidth),
         (ours.processors, theirs.available_cpu, ours.available_bandwidth),
         (ours.processors, ours.available_cpu, theirs.available_bandwidth),
     ]
-
-
-def _asked(predictor: Predictor, request: Request, points: list[Point], level: float) -> tuple[Prediction, Floats]:
-    """A prediction, and the times at other points."""
-    columns: Column = np.array(points, dtype=np.float64).T
-    return predictor.predict(request, level), predictor.expect_many(request.problem_size, *columns)
