@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -11,7 +12,7 @@ from sqlalchemy import Connection, Engine, select, update
 from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.records import InputError
 from metasched.store.database.engine import reading, writing
-from metasched.store.database.rows import insert_new
+from metasched.store.database.rows import insert_many_new
 from metasched.store.database.tables import PlacementRow, table
 
 _log = logging.getLogger(__name__)
@@ -33,11 +34,11 @@ class PlacementRecords:
         """Store placements in one transaction, all of them or none; those that are stored already stay as they are."""
         rows = []
         for each in advised:
-            row = each.as_dict()
-            rows.append(row | {"uid": row.pop("id")})
-        if rows:
-            with writing(self._engine) as connection:
-                insert_new(connection, table(PlacementRow), rows)
+            question, answer = each.question.model_dump_json(), each.answer.model_dump_json(exclude={"id"})
+            outcome = None if each.outcome is None else json.dumps(each.outcome.as_dict())
+            rows.append((each.uid, each.made_at, each.application, question, answer, outcome))
+        with writing(self._engine) as connection:
+            insert_many_new(connection, table(PlacementRow), rows)
 
     def settle(self, uid: str, outcome: Outcome) -> bool:
         """Store the outcome of a job; return whether its placement is known and had none yet."""
