@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Any, get_args
 
@@ -73,14 +72,15 @@ def _kinds(annotation: Any) -> list[type]:
 
 def _holds_truth(value: Any) -> bool:
     """Whether it is a truth value, or lists and tables, however deeply nested, hold one."""
-    waiting: list[Iterable[Any]] = [(value,)]
-    while waiting:
-        parts = waiting.pop()
-        for part in parts:
-            if part is True or part is False:
-                return True
-            if isinstance(part, _WITH_PARTS):
-                waiting.append(part.values() if isinstance(part, dict) else part)
+    level = [value]
+    while level:
+        kinds = set(map(type, level))
+        if bool in kinds:
+            return True
+        if not any(issubclass(kind, _WITH_PARTS) for kind in kinds):
+            return False
+        parted = (part for part in level if isinstance(part, _WITH_PARTS))
+        level = [each for part in parted for each in (part.values() if isinstance(part, dict) else part)]
     return False
 
 

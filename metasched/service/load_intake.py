@@ -114,7 +114,7 @@ class LoadIntake:
         loads = [Load(at, node, cpu, bandwidth) for at, cpu, bandwidth in screened.kept]
         if loads:
             await asyncio.wrap_future(self._writes.loads(loads))
-            self._clusters.note(loads)
+            self._clusters.note(loads[-1:])
             self._metrics.loads.inc(len(loads))
         return screened
 

@@ -7,7 +7,6 @@ that says what is wrong with it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metasched.advised_placements import Ask
@@ -89,7 +89,7 @@ def _question(busy: Busy, messages: list[Message]) -> BaseModel | None:
     """The question in a body; None if it is incomplete or invalid."""
     try:
         body = b"".join(message["body"] for message in messages)
-        return busy.question.model_validate(json.loads(body))
+        return busy.question.model_validate(from_json(body))
     except (KeyError, ValueError, RecursionError, ValidationError):
         return None
 
