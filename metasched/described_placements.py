@@ -16,7 +16,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.explaining.documents import infeasible_document, ranking_document
 from metasched.placement.loads.forecast import RecordedLoads
 from metasched.placement.loads.staleness import with_loads
-from metasched.placement.ranking.contention import Contention, NoContention
+from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.predictors.contract import Predictor, on_platform, under
 from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
@@ -45,7 +45,7 @@ class Scene:
         from metasched.placement.ranking.co_scheduling import Coscheduled
 
         if not any(self.running.values()):
-            return NoContention(), {}
+            return ALONE, {}
         running: dict[str, tuple[RunningJob, ...]] = {}
         notes: tuple[str, ...] = ()
         for cluster in self.clusters:

@@ -146,6 +146,8 @@ class Settings:
         parameters : of the application, by name.
         frequency : clock of the processors (MHz), None where it is not known.
         """
+        if processes_per_node is None and threads in (None, 1) and not parameters and frequency is None:
+            return DEFAULT_SETTINGS
         pairs = (
             (name, _value(value) if isinstance(value, str) else float(value)) for name, value in parameters.items()
         )

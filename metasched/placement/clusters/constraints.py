@@ -210,6 +210,10 @@ class Constraints(ValidatedFields, BaseModel):
         return np.where(self.admitted(cluster), free, 0)
 
 
+#: Of a job that demands nothing; it is compared with what others demand for each placement.
+NO_DEMANDS = Constraints()
+
+
 def made(demands: Mapping[str, Any]) -> dict[str, Any]:
     """The demands that are set: those that are not None, False or empty.
 

@@ -15,7 +15,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Forecast, Loads, counted
 from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
-from metasched.placement.ranking.contention import Contention, NoContention
+from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
@@ -155,7 +155,7 @@ def advise_running(
     question = Question(
         job.problem_size,
         asked,
-        contention=contention or NoContention(),
+        contention=contention or ALONE,
         top=1,
         scope="top",
         level=level,

@@ -64,3 +64,6 @@ class NoContention:
     def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
         """No slowdown and no seconds lost, whatever jobs run on the nodes."""
         return Shared.nothing(len(shares))
+
+
+ALONE = NoContention()

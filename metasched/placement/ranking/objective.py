@@ -153,3 +153,5 @@ class Objective:
 
 #: The terms of an objective, in the order of their columns.
 TERMS = ("time", "core_hours", "energy", "risk", "harm")
+#: The earliest completion, which most rankings are for.
+EARLIEST = Objective()

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.constraints import NO_DEMANDS, Constraints
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads
-from metasched.placement.ranking.contention import Contention, NoContention
-from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.contention import ALONE, Contention
+from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.search.exact_search import Scope
 from metasched.records import InputError, Placement, Settings
 
@@ -60,9 +60,9 @@ class Question:
     """
 
     problem_size: float
-    constraints: Constraints = field(default_factory=Constraints)
-    objective: Objective = field(default_factory=Objective)
-    contention: Contention = field(default_factory=NoContention)
+    constraints: Constraints = NO_DEMANDS
+    objective: Objective = EARLIEST
+    contention: Contention = ALONE
     top: int = 10
     scope: Scope = "processors"
     level: float = 0.9

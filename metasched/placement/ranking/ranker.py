@@ -16,9 +16,9 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import expected, with_recent
 from metasched.placement.loads.recent_placements import as_running
 from metasched.placement.ranking.candidates import Circumstances, weigh
-from metasched.placement.ranking.contention import NoContention
+from metasched.placement.ranking.contention import ALONE
 from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, longest
-from metasched.placement.ranking.objective import TERMS, Objective, Terms
+from metasched.placement.ranking.objective import EARLIEST, TERMS, Terms
 from metasched.placement.ranking.pareto_front import front
 from metasched.placement.ranking.preparation import at_its_own_horizon, rotated
 from metasched.placement.ranking.query import Curve, InfeasibleError, Question, Ranking
@@ -79,7 +79,7 @@ def rank(
         fastest: Placement | None = None
         if question.max_slowdown is not None:
             # The fastest placement with the same loads is needed first: it determines which are too slow.
-            soonest = replace(question, objective=Objective(), max_slowdown=None, top=1)
+            soonest = replace(question, objective=EARLIEST, max_slowdown=None, top=1)
             fastest = _ranked([state for state, _ in states], predictors, soonest).placements[0]
         ranking = _ranked([state for state, _ in states], predictors, question, fastest)
         lines = tuple(line for _, warnings in states for line in warnings)
@@ -92,7 +92,7 @@ def rank(
             raise
     # It is unknown which jobs will share its nodes once the recently placed ones have ended.
     loads = replace(question.loads, waiting=True)
-    return rank(clusters, predictors, replace(question, loads=loads, contention=NoContention()))
+    return rank(clusters, predictors, replace(question, loads=loads, contention=ALONE))
 
 
 def _ranked(
@@ -101,7 +101,7 @@ def _ranked(
     question: Question,
     fastest: Placement | None = None,
 ) -> Ranking:
-    alone = isinstance(question.contention, NoContention)
+    alone = question.contention is ALONE
     layout, ruled_out = lay_out(
         clusters, predictors, question.constraints, avoid_shared=not alone, settings=question.settings
     )

@@ -10,20 +10,19 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from metasched.advised_placements import Answer, Ask, Demands
-from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.constraints import NO_DEMANDS, Constraints
 from metasched.placement.clusters.energy import tells_energy
 from metasched.placement.clusters.partition import Holder, Partition
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.counted import FIRST_HORIZON, Loads, counted
+from metasched.placement.loads.counted import FIRST_HORIZON, Expected, Loads, counted
 from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.fast_path import quickest
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.near_ties import Reach, near_ties
-from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.plain_numbers import span
@@ -100,7 +99,8 @@ class Placer:
         usable = usable_for(view, ask)
         if not usable:
             return nothing(uid, "no known partition admits the job", configuration)
-        usable, constraints = _within(self.constraints(ask), usable, holder_of(ask))
+        holder = holder_of(ask)
+        usable, constraints = _within(self.constraints(ask), usable, holder)
         if not usable:
             return nothing(uid, "the job requests more processors than its QOS or its account allows", configuration)
         doubts: tuple[str, ...] = ()
@@ -124,13 +124,13 @@ class Placer:
             why = f"the model of {ask.application} does not reach to n={ask.problem_size:g}: {low} to {high}"
             return nothing(uid, why, configuration)
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
-        most = chosen.limits(holder_of(ask)).nodes
+        most = chosen.limits(holder).nodes
         if most is not None and len(best.resource_set.nodes) > most:
             why = "the best placement needs more nodes than the partition, the QOS or the account of the job allows"
             return nothing(uid, why, configuration)
         name = chosen.state.name
         others = [each for each in able if each.scheduler == chosen.scheduler and each is not chosen]
-        ties = self._near_ties(ask, best, chosen, others, known, constraints, view, uid, now)
+        ties = self._near_ties(ask, best, chosen, others, known, constraints, view, uid, now, holder)
         if configuration.mode == "act" and not ask.trial:
             self._recent.add(best, chosen, clusters[name], view, now)
         return answer(uid, ask, best, chosen, clusters[name], known[name], warnings + doubts, configuration, ties)
@@ -146,6 +146,7 @@ class Placer:
         view: View,
         uid: str,
         now: float,
+        holder: Holder,
     ) -> list[str]:
         """The names of the other partitions that may complete the job first in the same shape, the best first."""
         slurm = {each.name for each in self._configuration.slurm}
@@ -162,7 +163,7 @@ class Placer:
             shape = found.resource_set
             if (len(shape.nodes), shape.place[1:]) != (len(sets.nodes), sets.place[1:]):
                 continue
-            allowed = each.limits(holder_of(ask))
+            allowed = each.limits(holder)
             if allowed.nodes is not None and len(shape.nodes) > allowed.nodes:
                 continue
             longest = min((limit for limit in (each.time_limit, allowed.time) if limit is not None), default=math.inf)
@@ -179,7 +180,9 @@ class Placer:
         notes = tuple(dict.fromkeys(line for _, lines in found.values() for line in lines))
         return {name: tuple(jobs) for name, (jobs, _) in found.items() if jobs}, notes
 
-    def loads(self, now: float, *, forecast: bool = True, first_horizon: float = FIRST_HORIZON) -> Loads:
+    def loads(
+        self, now: float, *, forecast: bool = True, first_horizon: float = FIRST_HORIZON, kept: Expected | None = None
+    ) -> Loads:
         """The known loads besides the latest measurements: forecasts, and recently placed jobs.
 
         Parameters
@@ -187,10 +190,11 @@ class Placer:
         now : seconds.
         forecast : whether forecasts count.
         first_horizon : the horizon that is tried first (s).
+        kept : gives what is expected where that is kept.
         """
         forecasts = self._forecaster.forecasts
         over = forecasts.over if forecast and forecasts.of else None
-        return Loads(over, self._recent.now(), now, first_horizon=first_horizon)
+        return Loads(over, self._recent.now(), now, first_horizon=first_horizon, kept=kept)
 
     def _best(
         self,
@@ -207,9 +211,12 @@ class Placer:
         known = {each.state.name: known[each.state.name] for each in able}
         # The horizon is unknown at first: the last completion of a problem of about this size is tried first.
         alike = ask.application, round(2.0 * math.log2(ask.problem_size))
-        loads = self.loads(now, first_horizon=self._completions.get(alike, FIRST_HORIZON))
         forecasts = self._forecaster.forecasts
-        loads = replace(loads, kept=partial(self._fronts.expected, view, forecasts, loads))
+        loads = self.loads(
+            now,
+            first_horizon=self._completions.get(alike, FIRST_HORIZON),
+            kept=lambda cluster, horizon: self._fronts.expected(view, forecasts, loads, cluster, horizon),
+        )
         running, notes = self.running(able)
         states = [each.state for each in able]
         chosen = self._configuration.energy
@@ -218,7 +225,7 @@ class Placer:
         question = Question(
             ask.problem_size,
             constraints,
-            Objective(time=0.0, energy=1.0) if metered and chosen.policy == "min-energy" else Objective(),
+            Objective(time=0.0, energy=1.0) if metered and chosen.policy == "min-energy" else EARLIEST,
             top=2,
             level=self._configuration.level,
             loads=loads,
@@ -277,7 +284,7 @@ class Placer:
         InputError
             When the demands contradict themselves.
         """
-        return asked.constraints(self.demands.get(asked.application, Constraints()))
+        return asked.constraints(self.demands.get(asked.application, NO_DEMANDS))
 
 
 def _reach(placement: Placement) -> Reach:
