@@ -39,13 +39,15 @@ class ValidatedFields(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _truth_is_no_number(cls, fields: Any) -> Any:
-        if not isinstance(fields, dict) or not _holds_truth(fields):
+        if not isinstance(fields, dict):
             return fields
         alone, numbers = _number_fields(cls)
-        return {
-            name: _marked(value) if name in (alone if isinstance(value, bool) else numbers) else value
+        marked = {
+            name: _marked(value)
             for name, value in fields.items()
+            if name in (alone if isinstance(value, bool) else numbers) and _holds_truth(value)
         }
+        return fields | marked if marked else fields
 
 
 @cache

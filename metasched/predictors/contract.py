@@ -454,8 +454,15 @@ def broadcast(
     given = (problem_size, processors, available_cpu, available_bandwidth)
     columns = [np.asarray(column, dtype=np.float64) for column in given]
     shape = np.broadcast(*columns).shape or (1,)
-    n, p, cpu, bw = (each if each.shape == shape else np.broadcast_to(each, shape) for each in columns)
+    n, p, cpu, bw = (each if each.shape == shape else _repeated(each, shape) for each in columns)
     return n, p, cpu, bw
+
+
+def _repeated(column: Floats, shape: tuple[int, ...]) -> Floats:
+    """The column in a shape; a single number without numpy's function, which takes ten times as long."""
+    if column.ndim:
+        return np.broadcast_to(column, shape)
+    return np.ndarray(shape, buffer=column, strides=(0,) * len(shape))
 
 
 def columns_of(request: Request) -> Columns:

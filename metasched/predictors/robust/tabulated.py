@@ -179,7 +179,8 @@ def _terms(model: Model, formula: OfCounts, log_n: float, counts: Floats) -> Flo
     log_n : logarithm of the size.
     counts : array of shape (k,).
     """
-    points = np.stack([np.full(len(counts), log_n), np.log(counts)], axis=1)
+    points = np.empty((len(counts), 2))
+    points[:, 0], points[:, 1] = log_n, np.log(counts)
     return formula.of(counts.astype(np.intp)) + model.residual_mean(points)[:, None]
 
 
@@ -210,9 +211,9 @@ def _whole(p: Floats, fewest: int) -> NDArray[np.intp] | None:
     p : of each request, shape (n,).
     fewest : requests from which on a table is worth it.
     """
-    if len(p) < fewest or p.max() > MOST_PROCESSORS:
+    if len(p) < fewest:
         return None
-    whole = p.astype(np.intp)
+    whole = np.minimum(p, MOST_PROCESSORS).astype(np.intp)
     return None if (whole != p).any() else whole
 
 

@@ -149,8 +149,8 @@ class Placer:
         holder: Holder,
     ) -> list[str]:
         """The names of the other partitions that may complete the job first in the same shape, the best first."""
-        slurm = {each.name for each in self._configuration.slurm}
-        if not self._configuration.several_partitions or chosen.scheduler not in slurm:
+        configured = self._configuration
+        if not configured.several_partitions or all(each.name != chosen.scheduler for each in configured.slurm):
             return []
         sets = best.resource_set
         same = constraints.model_copy(update={"processors": (sets.processors,), "clusters": ()})

@@ -26,10 +26,14 @@ ALIKE = 32
 
 @lru_cache(maxsize=MOST_FRONTS)
 def _admission(constraints: Constraints) -> Constraints:
-    """The constraints as far as they concern which nodes may be used."""
-    return constraints.model_copy(
-        update={"processors": (), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
-    )
+    """The constraints as far as they concern which nodes may be used: the same object where they are equal."""
+    any_count = {"processors": (), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
+    return _one_of_equals(constraints.model_copy(update=any_count))
+
+
+@lru_cache(maxsize=MOST_FRONTS)
+def _one_of_equals(admission: Constraints) -> Constraints:
+    return admission
 
 
 #: What a front depends on in a view: the name of the partition's state, the admission, and the number of the horizon.
@@ -154,12 +158,12 @@ class FrontCache:
             if kept.recent[0] is not question.loads:
                 kept.recent = question.loads, {}
             fronts = kept.recent[1]
-        if key not in fronts:
+        found = fronts.get(key)
+        if found is None:
             found = fronts_of(_before(kept, partition.state, question, horizon), question, _needed(kept, key, question))
-            if len(fronts) >= MOST_FRONTS:
-                return found
-            fronts[key] = found
-        return fronts[key]
+            if len(fronts) < MOST_FRONTS:
+                fronts[key] = found
+        return found
 
 
 def _needed(kept: _Kept, key: Key, question: Question) -> NeededNodes | None:
