@@ -38,7 +38,6 @@ def longest(processors: ArrayLike, of_fewest: ArrayLike, least_efficiency: float
     >>> longest([1, 4], 100.0, -0.0).tolist()
     [inf, inf]
     """
-    with np.errstate(divide="ignore"):  # no floor, no longest time
-        return np.asarray(
-            (1.0 + ROUNDED) * np.asarray(of_fewest) / (abs(least_efficiency) * np.asarray(processors, float))
-        )
+    if not least_efficiency:
+        return np.full(np.shape(processors), np.inf)
+    return np.asarray((1.0 + ROUNDED) * np.asarray(of_fewest) / (least_efficiency * np.asarray(processors, float)))

@@ -37,7 +37,9 @@ from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.models import Models
 from metasched.service.state.running_jobs import RunningJobs
 
-#: Largest number of applications and sizes whose last completion is cached.
+#: An application, its size to the nearest half power of two, and the most processors: such jobs take about as long.
+_Alike = tuple[str, int, int | None]
+#: Largest number of these whose last completion is cached.
 MOST_COMPLETIONS = 10_000
 #: Upper over lower end of an interval from which on its prediction says too little to place a job by.
 VAGUE = 1000.0
@@ -75,7 +77,7 @@ class Placer:
         self._forecaster = forecaster or LoadForecaster()
         self._recent = RecentPlacements()
         self._fronts = FrontCache()
-        self._completions: dict[tuple[str, int], float] = {}
+        self._completions: dict[_Alike, float] = {}
 
     def configure(self, configuration: Configuration) -> None:
         """Use another configuration from the next question on."""
@@ -209,8 +211,8 @@ class Placer:
         """The best placement, the clusters with the loads that count, and warnings."""
         able = [each for each in able if not constraints.clusters or each.state.name in constraints.clusters] or able
         known = {each.state.name: known[each.state.name] for each in able}
-        # The horizon is unknown at first: the last completion of a problem of about this size is tried first.
-        alike = ask.application, round(2.0 * math.log2(ask.problem_size))
+        # The horizon is unknown at first: the last completion of such a job is tried first.
+        alike = ask.application, round(2.0 * math.log2(ask.problem_size)), constraints.most
         forecasts = self._forecaster.forecasts
         loads = self.loads(
             now,
@@ -256,8 +258,8 @@ class Placer:
         self._remember(alike, ranking.placements[0])
         return ranking.placements[0], ranking.clusters, ranking.warnings
 
-    def _remember(self, alike: tuple[str, int], best: Placement) -> None:
-        """Note when a problem of about this size is completed: the next one's horizon is sought from there."""
+    def _remember(self, alike: _Alike, best: Placement) -> None:
+        """Note when such a job is completed: the next one's horizon is sought from there."""
         if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:
             self._completions[alike] = best.completion
 
