@@ -282,6 +282,21 @@ def layouts_of(predictor: Predictor) -> frozenset[tuple[int | None, int]]:
     return found
 
 
+def expect_few(predictor: Predictor, problem_size: float, points: Sequence[tuple[int, float, float]]) -> list[float]:
+    """Expected execution times (s) of one size at a few points, which a predictor may know without arrays.
+
+    Parameters
+    ----------
+    predictor : any.
+    problem_size : N.
+    points : of each time the processors, the available CPU and the available bandwidth (Mbit/s).
+    """
+    own = getattr(predictor, "expect_few", None)
+    columns = np.array(points, dtype=np.float64).T if own is None else ()
+    found: list[float] = own(problem_size, points) if own else predictor.expect_many(problem_size, *columns).tolist()
+    return found
+
+
 class PowerTerm(NamedTuple):
     """A part of times that is a power of each load: factor * cpu**cpu * bandwidth**bandwidth seconds.
 

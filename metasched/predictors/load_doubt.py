@@ -7,6 +7,7 @@ that of the model's own interval, and those of the times predicted at the ends o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Predictions, Predictor
+from metasched.predictors.contract import Floats, Predictions, Predictor, expect_few
 from metasched.records import Interval, Prediction, Request
 
 
@@ -112,8 +113,8 @@ def widened(found: Predictions, at_ends: Floats) -> Predictions:
     return replace(found, low=np.where(sound, low, found.low), high=np.where(sound, high, found.high))
 
 
-def widen_one(found: Prediction, at_ends: Floats) -> Prediction:
-    """The same for one prediction; ``at_ends`` of shape (4,).
+def widen_one(found: Prediction, at_ends: Sequence[float]) -> Prediction:
+    """The same for one prediction.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def widen_one(found: Prediction, at_ends: Floats) -> Prediction:
     """
     time, interval = found.execution_time, found.interval
     try:
-        away = [math.log(each / time) if 0.0 < each < math.inf else 0.0 for each in at_ends.tolist()]
+        away = [math.log(each / time) if 0.0 < each < math.inf else 0.0 for each in map(float, at_ends)]
         faster = math.hypot(math.log(interval.low / time), *(min(each, 0.0) for each in away[:2]))
         slower = math.hypot(math.log(interval.high / time), *(max(each, 0.0) for each in away[2:]))
         low, high = time * math.exp(-faster), time * math.exp(slower)
@@ -130,7 +131,7 @@ def widen_one(found: Prediction, at_ends: Floats) -> Prediction:
         low = high = math.inf
     if not (math.isfinite(low) and math.isfinite(high)):
         alone = Predictions(np.array([time]), np.array([interval.low]), np.array([interval.high]), interval.level)
-        many = widened(alone, at_ends[:, None])
+        many = widened(alone, np.array(at_ends)[:, None])
         low, high = many.low.item(), many.high.item()
     return replace(found, interval=Interval(low, high, interval.level))
 
@@ -163,10 +164,8 @@ def predict_one(
         found = replace(found, execution_time=many.execution_time.item(), interval=interval)
     if doubt is None:
         return found
-    at_cpu, at_bandwidth = doubt.ends(cpu, bandwidth)
-    return widen_one(
-        found, predictor.expect_many(problem_size, np.full(at_cpu.shape, processors), at_cpu, at_bandwidth)
-    )
+    ends = zip(*(each.tolist() for each in doubt.ends(cpu, bandwidth)), strict=True)
+    return widen_one(found, expect_few(predictor, problem_size, [(processors, *end) for end in ends]))
 
 
 def predict_many(

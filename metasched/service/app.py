@@ -40,7 +40,7 @@ class _Gated(FastAPI):
         self._layered = layers(super().__call__)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Pass a request through the layers; only what they leave reaches the framework."""
         scope["app"] = self
         await self._layered(scope, receive, send)
 

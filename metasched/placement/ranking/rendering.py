@@ -15,9 +15,9 @@ from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
-from metasched.predictors.contract import Predictor
-from metasched.predictors.load_doubt import widen_one
-from metasched.records import Interval, Place, Placement, Prediction, Request, ResourceSet
+from metasched.predictors.contract import Predictor, expect_few
+from metasched.predictors.load_doubt import predict_one
+from metasched.records import Place, Placement, Prediction, ResourceSet
 
 #: Processors, available CPU and bandwidth.
 Point = tuple[int, float, float]
@@ -43,26 +43,25 @@ def rendered(
     shown : how many are answered, all where None; the others are only what these are compared with.
     """
     answered, first = ordered[:shown], ordered[0].resource_set
-    sets = [_Set(each, clusters[each.resource_set.place], level) for each in answered]
+    sets = [each.resource_set for each in answered]
+    predictions = [_predicted(each, predictors[each.place], problem_size, level, clusters[each.place]) for each in sets]
     times: dict[Place, dict[Point, float]] = {}
     for place in dict.fromkeys(each.place for each in sets):
-        points = [point for each in sets if each.place == place for point in each.points]
+        points = [point for each in sets if each.place == place for point in _monotone(each)]
         if place == first.place:
             points += [point for other in ordered[1:] for point in _instead(first, other.resource_set)]
         elif place[0] == first.cluster:
-            points.append(sets[0].own)
+            points.append(_monotone(first)[0])
         points = list(dict.fromkeys(points))
-        found = predictors[place].expect_many(problem_size, *np.array(points, dtype=np.float64).T)
-        times[place] = dict(zip(points, found.tolist(), strict=True))
-    predictions = [each.predicted(predictors[each.place], problem_size, level, times[each.place]) for each in sets]
+        times[place] = dict(zip(points, expect_few(predictors[place], problem_size, points), strict=True))
     # Each placement has its own warnings; of the ranking are those of the best one on each cluster.
     best: dict[str, Prediction] = {}
     for each, prediction in zip(sets, predictions, strict=True):
-        best.setdefault(each.place[0], prediction)
+        best.setdefault(each.cluster, prediction)
     warnings = dict.fromkeys(line for prediction in best.values() for line in prediction.warnings)
     for place in sorted(times, key=lambda place: place[0]):
         columns = zip(
-            *([times[place][point] for point in each.monotone] for each in sets if each.place == place), strict=True
+            *([times[place][point] for point in _monotone(each)] for each in sets if each.place == place), strict=True
         )
         warnings |= dict.fromkeys(non_monotone(place[0], *columns))
     reasons = explain_order(ordered, Cause(lambda place, *point: times[place][point]), compared, shown)
@@ -97,35 +96,17 @@ def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor
     )
 
 
-class _Set:
-    """A resource set of the answer, and the conditions for which its model predicts."""
+def _predicted(
+    chosen: ResourceSet, predictor: Predictor, problem_size: float, level: float, state: ClusterState
+) -> Prediction:
+    p, cpu, bandwidth = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
+    return predict_one(predictor, problem_size, p, cpu, bandwidth, level, state.doubt(p, level))
 
-    def __init__(self, placement: Placement, state: ClusterState, level: float) -> None:
-        chosen = placement.resource_set
-        self.place = chosen.place
-        self.own: Point = (chosen.processors, chosen.available_cpu, chosen.available_bandwidth)
-        p, cpu, bandwidth = self.own
-        self.monotone: list[Point] = [self.own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
-        doubt = state.doubt(p, level)
-        ends = () if doubt is None else zip(*(each.tolist() for each in doubt.ends(cpu, bandwidth)), strict=True)
-        self.ends: list[Point] = [(p, *end) for end in ends]
-        self.points = self.monotone + self.ends
 
-    def predicted(
-        self, predictor: Predictor, problem_size: float, level: float, times: Mapping[Point, float]
-    ) -> Prediction:
-        """The prediction with the model's own interval, and the uncertainty of the loads.
-
-        A processor faster than the reference node's has an available CPU above 1; a request of one prediction stops
-        there.
-        """
-        p, cpu, bandwidth = self.own
-        found = predictor.predict(Request(problem_size, p, min(1.0, cpu), bandwidth), level)
-        if cpu > 1.0:
-            many = predictor.predict_many(problem_size, p, cpu, bandwidth, level)
-            found = replace(found, interval=Interval(many.low.item(), many.high.item(), level))
-        found = replace(found, execution_time=times[self.own])
-        return widen_one(found, np.array([times[point] for point in self.ends])) if self.ends else found
+def _monotone(chosen: ResourceSet) -> list[Point]:
+    """A set's own point, and those with more CPU and with more bandwidth."""
+    p, cpu, bandwidth = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
+    return [(p, cpu, bandwidth), (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
 
 
 def _instead(ours: ResourceSet, theirs: ResourceSet) -> list[Point]:

@@ -210,8 +210,7 @@ class Model:
         return found
 
     def _predicted_one(self, n: float, p: int, cpu: float, bw: float) -> tuple[float, float]:
-        formula, log_n, (of_count, further) = self.formula, math.log(n), self._of_count(p)
-        log_p = of_count[-1]
+        formula, log_n, log_p, (of_count, further) = self.formula, math.log(n), math.log(p), self._of_count(p)
         logs = log_n - self._middle[0], math.log(cpu), math.log(bw) - self._middle[1]
         computation, communication = formula.log_terms(*logs, *of_count[:2])
         sent = 1.0 / (1.0 + math.exp(min(computation - communication, 700.0)))

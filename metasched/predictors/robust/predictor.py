@@ -112,6 +112,10 @@ class RobustPredictor(RobustLearner, ByColumns):
     def _expected(self, columns: Columns) -> Floats:
         return self.state.tabulated.expect(*columns)
 
+    def expect_few(self, problem_size: float, points: Sequence[tuple[int, float, float]]) -> list[float]:
+        """See :func:`metasched.predictors.contract.expect_few`."""
+        return self.state.tabulated.expect_few(problem_size, points)
+
     def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...]:
         """Computation and communication, whose sum :meth:`expect_many` tells."""
         return self.state.tabulated.power_terms(problem_size, np.asarray(processors, dtype=np.float64))
@@ -120,8 +124,7 @@ class RobustPredictor(RobustLearner, ByColumns):
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
     ) -> Floats:
         """The shares of the expected times that are computation, shape (n,)."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        terms = self.state.model.formula.terms(*columns)
+        terms = self.state.model.formula.terms(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
         return terms.computation / terms.time
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:

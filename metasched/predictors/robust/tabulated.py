@@ -8,7 +8,7 @@ interpolated in between; a few requests of different sizes are not interpolated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -23,6 +23,8 @@ FEWEST = 256
 STEP = 1.0 / 8.0
 #: Requests handled in one piece, so that its arrays stay in the cache.
 PIECE = 4096
+#: Largest logarithm of a term (s) whose sum with another is a number.
+LARGEST_LOG = 709.0
 #: Most processors that are tabulated.
 MOST_PROCESSORS = 1 << 20
 
@@ -68,6 +70,21 @@ class Tabulated:
             time[piece] = self.model.time_at(log_n, cpu[piece], bw[piece], computation, communication)
         return time
 
+    def expect_few(self, n: float, points: Sequence[tuple[int, float, float]]) -> list[float]:
+        """Times (s) of one size at a few points of P, CPU and bandwidth, without arrays."""
+        counts = sorted({p for p, _, _ in points})
+        terms = dict(zip(counts, self._terms(n).of(np.array(counts)).tolist(), strict=True))
+        return [self._time(n, cpu, bw, *terms[p]) for p, cpu, bw in points]
+
+    def _time(self, n: float, cpu: float, bw: float, computation: float, communication: float) -> float:
+        """:meth:`Model.time_at` for one request, in a tenth of the time; infinite without any CPU or bandwidth."""
+        if cpu <= 0.0 or bw <= 0.0:
+            return math.inf
+        formula = self.model.formula
+        logs = math.log(n / formula.size), math.log(cpu), math.log(bw / formula.bandwidth)
+        terms = formula.log_terms(*logs, computation, communication)
+        return math.inf if max(terms) > LARGEST_LOG else math.exp(terms[0]) + math.exp(terms[1])
+
     def power_terms(self, n: float, p: Floats) -> tuple[PowerTerm, ...]:
         """Computation and communication at one size on numbers of processors (k,), as powers of the loads."""
         whole = _whole(p, 1)
@@ -86,7 +103,7 @@ class Tabulated:
         same = _same(n)
         whole = _whole(p, 1 if same else FEWEST)
         if whole is None:
-            return self._one_by_one(n, p, cpu, bw)
+            return self.model.predict(n, p, cpu, bw)
         different, where = _different(whole)
         of_counts = self.model.of_counts(different.astype(np.float64))
         grid = (self._of_size(float(n[0])) if same else self._everywhere[True]).of(different)
@@ -99,21 +116,11 @@ class Tabulated:
             )
         return time, spread
 
-    def _one_by_one(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        """Predictions without a table: if requests are too few, or their processors not whole numbers."""
-        time, spread = np.empty(len(n)), np.empty(len(n))
-        for piece in _pieces(len(n)):
-            time[piece], spread[piece] = self.model.predict(n[piece], p[piece], cpu[piece], bw[piece])
-        return time, spread
-
     def _expected_one_by_one(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
-        """The times alone, without a table."""
-        time = np.empty(len(n))
-        for piece in _pieces(len(n)):
-            points = np.log(np.stack([n[piece], p[piece]], axis=1))
-            computation, communication = self.model.formula.of_counts(p[piece])[:2] + self.model.residual_mean(points)
-            time[piece] = self.model.time_at(points[:, 0], cpu[piece], bw[piece], computation, communication)
-        return time
+        """The times alone, without a table: if requests are too few, or their processors not whole numbers."""
+        points = np.log(np.stack([n, p], axis=1))
+        computation, communication = self.model.formula.of_counts(p)[:2] + self.model.residual_mean(points)
+        return self.model.time_at(points[:, 0], cpu, bw, computation, communication)
 
 
 class OfCounts:

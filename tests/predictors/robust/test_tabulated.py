@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -38,6 +40,18 @@ def test_times_asked_for_again_are_those_of_the_model(seed: int, count: int, req
         columns = [column[part] for column in where]
         assert tabulated.expect(*columns) == pytest.approx(plain[part], rel=1e-9)
         assert tabulated.predict(*columns)[1] == pytest.approx(spread[part], rel=1e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 1000), st.floats(1.0, 1e5), st.lists(st.integers(1, 300), min_size=1, max_size=8))
+def test_times_at_a_few_points_are_those_of_many(seed: int, size: float, counts: list[int]) -> None:
+    tabulated, draw = Tabulated(Model.fit(measured(runs(20, seed=seed)))), np.random.default_rng(seed)
+    cpu, bandwidth = draw.uniform(0.01, 2.0, len(counts)), draw.uniform(0.1, 2000.0, len(counts))
+    many = tabulated.expect(np.full(len(counts), size), np.array(counts, dtype=np.float64), cpu, bandwidth)
+    points = list(zip(counts, cpu.tolist(), bandwidth.tolist(), strict=True))
+    assert tabulated.expect_few(size, points) == pytest.approx(many, rel=1e-9)
+    assert tabulated.expect_few(size, [(2, 0.0, 90.0), (2, 0.5, 0.0)]) == [math.inf, math.inf]
+    assert tabulated.expect_few(1e300, [(2, 0.5, 90.0)]) == [math.inf]
 
 
 def test_single_answers_are_kept_and_given_up_in_turn() -> None:
