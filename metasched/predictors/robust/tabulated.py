@@ -81,7 +81,7 @@ class Tabulated:
         if cpu <= 0.0 or bw <= 0.0:
             return math.inf
         formula = self.model.formula
-        logs = math.log(n / formula.size), math.log(cpu), math.log(bw / formula.bandwidth)
+        logs = math.log(n) - math.log(formula.size), math.log(cpu), math.log(bw) - math.log(formula.bandwidth)
         terms = formula.log_terms(*logs, computation, communication)
         return math.inf if max(terms) > LARGEST_LOG else math.exp(terms[0]) + math.exp(terms[1])
 

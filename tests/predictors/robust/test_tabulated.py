@@ -52,6 +52,7 @@ def test_times_at_a_few_points_are_those_of_many(seed: int, size: float, counts:
     assert tabulated.expect_few(size, points) == pytest.approx(many, rel=1e-9)
     assert tabulated.expect_few(size, [(2, 0.0, 90.0), (2, 0.5, 0.0)]) == [math.inf, math.inf]
     assert tabulated.expect_few(1e300, [(2, 0.5, 90.0)]) == [math.inf]
+    assert tabulated.expect_few(5e-324, [(2, 5e-324, 5e-324)])[0] >= 0.0
 
 
 def test_single_answers_are_kept_and_given_up_in_turn() -> None:
