@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.signature import design, phase_times, points, real, times
+from benchmarks.signature import design, phase_times, points, real, speed, times
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
 from benchmarks.signature.truth import record
@@ -41,6 +41,8 @@ def main() -> None:
     )
     programs.add_argument("--program", default="", help="only the program of this name")
     programs.add_argument("--runs", default="", help="folder to keep the runs in, and to take them from")
+    quick = verbs.add_parser("speed", help="processor seconds of extract, fit, expand and predict")
+    quick.add_argument("--only", default="", help="only programs whose name holds this")
     recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
     recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
     calibrated = verbs.add_parser("intervals", help="what intervals are calibrated on: programs that are not judged")
@@ -51,6 +53,9 @@ def main() -> None:
         if arguments.record:
             design.record()
         print("\n".join(design.intervals_table(design.intervals(arguments.synthetic))))
+        return
+    if arguments.verb == "speed":
+        print("\n".join(speed.table(speed.measured(arguments.only))))
         return
     if arguments.verb == "truth":
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,12 +288,23 @@ def _different(columns: list[Floats]) -> tuple[list[tuple[float, ...]], Ints]:
     which: Ints = np.zeros((1, 1), dtype=np.int64)
     # Column by column: most depend on the rank alone or on the place alone, so that what is sorted stays small.
     for column in columns:
-        values, place = np.unique(column, return_inverse=True)
-        joined = which * values.size + place.reshape(column.shape)
-        pairs, which = np.unique(joined, return_inverse=True)
-        which = which.reshape(joined.shape)
+        values, place = _values(column)
+        pairs, which = _values(which * values.size + place)
         rows = [(*rows[pair // values.size], float(values[pair % values.size])) for pair in pairs.tolist()]
     return rows, which
+
+
+def _values(numbers: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """The different numbers of an array, ascending, and which of them stands at each place, of the array's shape."""
+    low, high = numbers.min(initial=0), numbers.max(initial=0)
+    if high - low > 4 * numbers.size or np.any(numbers != np.floor(numbers)):
+        values, place = np.unique(numbers, return_inverse=True)
+        return values, place.reshape(numbers.shape)
+    # Whole numbers close to each other need not be sorted.
+    above = (numbers - low).astype(np.int64)
+    there = np.zeros(int(high - low) + 1, dtype=bool)
+    there[above] = True
+    return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[above]
 
 
 def _written(values: Floats) -> Floats:
