@@ -161,6 +161,27 @@ main()
     assert (done.returncode, done.stdout, done.stderr, [*tmp_path.iterdir()]) == (-number, "", "", [])
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
+def test_a_signal_in_a_callback_that_passes_no_exception_on_ends_the_verb(number: int, status: int) -> None:
+    program = """
+import os, sys, time
+from metasched.cli import app, main
+number = int(sys.argv.pop())
+class Callback:
+    def __del__(self):
+        os.kill(os.getpid(), number)
+def load(verb):
+    Callback()
+    time.sleep(60)
+    print("went on")
+app.load = load
+main()
+"""
+    command = [sys.executable, "-c", program, "runs", f"{number:d}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_end_that_is_ignored_stays_ignored(number: int) -> None:
     program = """
