@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -333,3 +336,10 @@ def test_no_more_names_are_kept_than_there_may_be(monkeypatch: pytest.MonkeyPatc
         found.ended(number, 10.0, number + 10.0)
         kept.append(len(found._stems))
     assert max(kept) == 3
+
+
+def test_the_levels_at_which_a_queue_is_simulated_are_spread_evenly_and_shifted_from_job_to_job() -> None:
+    learned: Any = object.__new__(Learned)
+    learned.past = SimpleNamespace(left=lambda job, ran, levels: levels)
+    assert learned.left(0, 5.0) == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
+    assert learned.left(1, 5.0) == pytest.approx([0.718034, 0.918034, 0.118034, 0.318034, 0.518034], abs=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -117,6 +119,13 @@ def test_a_block_of_a_square_is_a_product_of_whole_shares(factor: int, multiple:
 
 def test_a_loop_over_a_loop_that_does_not_run_is_left() -> None:
     assert matched(program_of((Loop(2, (Loop(2, (1,)),)), 3)), [2]) is None
+
+
+@pytest.mark.parametrize("nodes", [(1, 2, 3), (2,), (2, 1), (1, Loop(2, (2, 2)))])
+def test_what_is_more_or_less_than_a_program_is_not_like_it(nodes: tuple[Any, ...]) -> None:
+    program = program_of((1, Loop(2, (2,))))
+    assert likened(program, (1, Loop(5, (2,)))) is not None
+    assert likened(program, nodes) is None
 
 
 def test_a_loop_of_pairs_is_like_one_loop() -> None:

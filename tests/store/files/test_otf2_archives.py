@@ -11,7 +11,7 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.records import InputError
-from metasched.store.files.otf2_archives import read_otf2
+from metasched.store.files.otf2_archives import _COLLECTIVES, read_otf2
 
 otf2 = pytest.importorskip("otf2", reason="the package otf2 is not installed")
 from otf2.enums import CollectiveOp, GroupFlag, GroupType, LocationType, Paradigm  # noqa: E402
@@ -167,3 +167,26 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(InputError, match=r"metasched\[otf2\]"):
         read_otf2(tmp_path / "traces.otf2")
+
+
+@pytest.mark.parametrize(
+    ("operation", "counted", "numbers"),
+    [
+        ("BARRIER", (0, 0, 4, 1), ()),
+        ("BCAST", (0, 40, 4, 1), (40,)),
+        ("REDUCE", (40, 0, 4, 1), (40, 0)),
+        ("ALLREDUCE", (160, 160, 4, 1), (40, 0)),
+        ("GATHER", (40, 160, 4, 0), (40, 40)),
+        ("SCATTER", (160, 40, 4, 0), (40, 40)),
+        ("ALLGATHER", (160, 160, 4, 1), (40, 40)),
+        ("ALLTOALL", (160, 160, 4, 1), (40, 40)),
+        ("SCAN", (80, 120, 4, 2), (40, 0)),
+        ("EXSCAN", (80, 80, 4, 2), (40, 0)),
+        ("EXSCAN", (120, 0, 4, 0), (40, 0)),
+        ("EXSCAN", (0, 0, 1, 0), (0, 0)),
+    ],
+)
+def test_bytes_of_all_partners_together_become_those_of_each(
+    operation: str, counted: tuple[int, int, int, int], numbers: tuple[int, ...]
+) -> None:
+    assert _COLLECTIVES[operation][1](*counted) == numbers
