@@ -170,7 +170,6 @@ RUNNING = {"State": "RUNNING", "TimeLeft": "1:40", "NodeList": "n[1-2]", "StartT
         ({"State": "COMPLETING"}, None),
         ({"NumCPUs": "N/A"}, None),
     ],
-    ids=str,
 )  # fmt: skip
 def test_a_row_of_the_queue(cells: dict[str, str], fields: dict[str, Any] | None) -> None:
     assert queued_job(QUEUED | cells) == (None if fields is None else QueuedJob(**fields))
