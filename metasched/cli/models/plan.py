@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -13,7 +14,10 @@ from rich import box
 from metasched.cli import options, output
 from metasched.placement.clusters.constraints import parse_counts
 from metasched.plain_numbers import number_of
-from metasched.records import IDLE_CPU, InputError, Request
+from metasched.records import IDLE_CPU, InputError, Request, Run
+
+if TYPE_CHECKING:
+    from metasched.predictors.contract import Floats, Plan
 
 #: Sizes that runs may have besides those asked for, and placements and possible runs compared, at most.
 SIZES, MOST = 6, 2000
@@ -57,51 +61,64 @@ def plan_verb(
     known = planner(under(read, stated.settings()))
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
-    learned = tuple(getattr(known, "window", ()))
     links = options.loads_to_expect(known, cpu, bandwidth)[1]
+    asked, possible = (
+        [Request(n, p, cpu, links) for n, p in pairs]
+        for pairs in _choices(getattr(known, "window", ()), problem_size, processors, runs_on, where=str(model))
+    )
+    found = known.plan(asked, possible, budget)
+    widths = tuple(known.widths(spread, level) for spread in (found.before, found.after))
+    if as_json:
+        output.print_json(_document(found, asked, widths, level))
+    elif found.runs:
+        _show(found, asked, widths, level)
+    else:
+        output.say(f"every possible run takes at least {budget:g} s")
+
+
+def _choices(
+    learned: Sequence[Run], problem_size: list[float] | None, processors: str | None, runs_on: str, *, where: str
+) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
+    """N and P of the placements to predict, and of the runs that can be made."""
     counts = sorted({run.processors for run in learned}) if processors is None else parse_counts(processors)
     if processors is not None and not counts:
         raise InputError("--processors is empty, expected such as 8,16")
-    asked_sizes = problem_size or [max((run.problem_size for run in learned), default=0.0)]
-    if not counts or min(asked_sizes) <= 0:
-        raise InputError("has learned no runs, expected --problem-size and --processors", where=str(model))
-    smallest = min((run.problem_size for run in learned), default=min(asked_sizes))
-    sizes = sorted({*asked_sizes, *np.geomspace(smallest, max(asked_sizes), SIZES).tolist()})
-    powers = tuple(2**step for step in range(max(counts).bit_length()))
-    where = sorted({*counts, *powers} if not runs_on else {*parse_counts(runs_on)})
-    if max(len(sizes) * len(where), len(asked_sizes) * len(counts)) > MOST:
+    asked = problem_size or [max((run.problem_size for run in learned), default=0.0)]
+    if not counts or min(asked) <= 0:
+        raise InputError("has learned no runs, expected --problem-size and --processors", where=where)
+    smallest = min((run.problem_size for run in learned), default=min(asked))
+    sizes = sorted({*asked, *np.geomspace(smallest, max(asked), SIZES).tolist()})
+    powers = (2**step for step in range(max(counts).bit_length()))
+    on = sorted({*parse_counts(runs_on)} if runs_on else {*counts, *powers})
+    if max(len(sizes) * len(on), len(asked) * len(counts)) > MOST:
         raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
-    asked = [Request(n, p, cpu, links) for n, p in product(asked_sizes, counts)]
-    found = known.plan(asked, [Request(float(f"{n:.3g}"), p, cpu, links) for n, p in product(sizes, where)], budget)
-    widths = [known.widths(spread, level) for spread in (found.before, found.after)]
-    if as_json:
-        output.print_json(
+    return [*product(asked, counts)], [(float(f"{n:.3g}"), p) for n, p in product(sizes, on)]
+
+
+def _document(found: Plan, asked: Sequence[Request], widths: tuple[Floats, ...], level: float) -> dict[str, Any]:
+    return {
+        "runs": [
+            {"problem_size": one.problem_size, "processors": one.processors, "execution_time": float(seconds)}
+            for one, seconds in zip(found.runs, found.seconds, strict=True)
+        ],
+        "seconds": float(found.seconds.sum()),
+        "level": level,
+        "asked": [
             {
-                "runs": [
-                    {"problem_size": one.problem_size, "processors": one.processors, "execution_time": float(seconds)}
-                    for one, seconds in zip(found.runs, found.seconds, strict=True)
-                ],
-                "seconds": float(found.seconds.sum()),
-                "level": level,
-                "asked": [
-                    {
-                        "problem_size": one.problem_size,
-                        "processors": one.processors,
-                        "width_now": float(now),
-                        "width_then": float(then),
-                    }
-                    for one, now, then in zip(asked, *widths, strict=True)
-                ],
+                "problem_size": one.problem_size,
+                "processors": one.processors,
+                "width_now": float(now),
+                "width_then": float(then),
             }
-        )
-        return
-    if not found.runs:
-        output.say(f"every possible run takes at least {budget:g} s")
-        return
+            for one, now, then in zip(asked, *widths, strict=True)
+        ],
+    }
+
+
+def _show(found: Plan, asked: Sequence[Request], widths: tuple[Floats, ...], level: float) -> None:
     title = f"{number_of(len(found.runs), 'run')}, {found.seconds.sum():.4g} s"
     shown = output.table("N", "P", "runs", "each s", title=title, title_justify="left", box=box.SIMPLE)
-    kinds = list(dict.fromkeys(found.runs))
-    for one in kinds:
+    for one in dict.fromkeys(found.runs):
         seconds = found.seconds[found.runs.index(one)]
         shown.add_row(f"{one.problem_size:g}", str(one.processors), str(found.runs.count(one)), f"{seconds:.4g}")
     output.show(shown)
