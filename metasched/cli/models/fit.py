@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.contract import distinguishes_settings, energy_predictor
+from metasched.predictors.contract import Learned, distinguishes_settings, energy_predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run
@@ -73,41 +73,52 @@ def fit(
         predictor.fit(chosen)
     write_model(model, predictor)
     learned = predictor.learned()
-    document: dict[str, Any] = {
-        "method": method.value,
-        "application": chosen[0].application,
-        "cluster": ", ".join(platforms),
-        "runs": len(chosen),
-        "notes": list(learned.notes),
-        "model": str(model),
-    }
+    if as_json:
+        document = {
+            "method": method.value,
+            "application": chosen[0].application,
+            "cluster": ", ".join(platforms),
+            "runs": len(chosen),
+            "notes": list(learned.notes),
+            "model": str(model),
+        }
+        output.print_json(document | _learned_document(learned, platforms, top))
+        return
+    _show_learned(learned, chosen[0].application, platforms, method.value, top)
+    output.say(f"{number_of(len(chosen), 'run')} learned, model written to {model}")
+
+
+def _learned_document(learned: Learned, platforms: Sequence[str], top: int) -> dict[str, Any]:
+    """What was learned: the list of each platform or phase, or the only list and the fitted numbers."""
     whole = learned.parts[0]
     if whole.name:
         kind = "platform" if len(platforms) > 1 else "phase"
-        document[f"{kind}s"] = [
+        parts = [
             {kind: part.name, **part.facts, "sorted_list": list_document(part.models, top)}
             for part in learned.parts
             if part.models is not None
         ]
-    else:
-        if whole.models is not None:
-            document["sorted_list"] = list_document(whole.models, top)
-        if whole.facts:
-            document["fitted"] = dict(whole.facts)
-    if as_json:
-        output.print_json(document)
-        return
-    title = f"{chosen[0].application} on {', '.join(platforms)}"
-    for key, value in document.get("fitted", {}).items():
+        return {f"{kind}s": parts}
+    found: dict[str, Any] = {}
+    if whole.models is not None:
+        found["sorted_list"] = list_document(whole.models, top)
+    if whole.facts:
+        found["fitted"] = dict(whole.facts)
+    return found
+
+
+def _show_learned(learned: Learned, application: str, platforms: Sequence[str], method: str, top: int) -> None:
+    fitted = {} if learned.parts[0].name else learned.parts[0].facts
+    for key, value in fitted.items():
         output.say(f"{key}: {value if isinstance(value, str) else plain(value)}")
-    by = "predictions use the formula" if "formula" in document.get("fitted", {}) else method.value
+    by = "predictions use the formula" if "formula" in fitted else method
+    title = f"{application} on {', '.join(platforms)}"
     for part in learned.parts:
         if part.models is not None:
-            of_part = f"{chosen[0].application} on {part.name}" if len(platforms) > 1 else f"{title}, phase {part.name}"
+            of_part = f"{application} on {part.name}" if len(platforms) > 1 else f"{title}, phase {part.name}"
             show_list(of_part if part.name else title, part.models, top, by)
     for note in learned.notes:
         output.say(f"note: {note}")
-    output.say(f"{number_of(len(chosen), 'run')} learned, model written to {model}")
 
 
 @options.grouped
