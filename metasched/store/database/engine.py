@@ -28,7 +28,7 @@ from metasched.store.files.user_folders import data_folder
 
 _NO_DATABASE = "is not a SQLite database"
 _DAMAGED = "is damaged; restore it from a copy"
-_NO_ACCESS = "cannot be opened: there is no such folder, or no permission"
+_NO_ACCESS = "cannot be opened: there is no such folder, no permission, or its disk is read-only"
 #: What SQLite's messages mean to the user.
 _MEANINGS = {
     "readonly": "is read-only",
