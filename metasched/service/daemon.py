@@ -218,7 +218,7 @@ class Daemon:
         if self.leads and self.leadership.holds():
             return
         if not self.leadership.take():
-            if self.leads:
+            if self.leads and self.leadership.superseded():
                 self._end("another daemon is now the leader")
         elif not self.leads:
             time.sleep(SETTLED)

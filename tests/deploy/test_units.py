@@ -61,6 +61,11 @@ def test_units_are_closed_to_what_they_do_not_need(unit: Path) -> None:
         assert checks[needed], needed
 
 
+def test_a_service_that_ends_by_itself_is_started_again() -> None:
+    """A daemon that another has taken the lead from ends without a failure, to follow from then on."""
+    assert [unit.name for unit in UNITS if "\nRestart=always\n" not in unit.read_text()] == []
+
+
 def test_no_unit_shares_its_state_with_another() -> None:
     """A state folder of a unit with a user of its own and one of a unit with a dynamic user are moved to and fro."""
     folders = [line for unit in UNITS for line in unit.read_text().splitlines() if line.startswith("StateDirectory=")]

@@ -77,6 +77,7 @@ def test_the_leader_is_named_until_another_leads(tmp_path: Path) -> None:
         assert second.note()
         assert first.leader() == "second"
         assert second.note()
+        assert (first.superseded(), second.superseded()) == (True, False)
         assert not first.note()  # another has led since
         assert second.leader() == "first"
 

@@ -54,14 +54,20 @@ class LossyNetwork:
 
 
 @contextmanager
-def stopped(folder: str) -> Iterator[None]:
-    """All processes of the server in a folder, stopped as by a hypervisor that froze its host."""
+def stopped(folder: str, *, sessions: bool = False) -> Iterator[None]:
+    """All processes of the server in a folder, stopped as by a hypervisor that froze its host.
+
+    Or only its present sessions, as by a disk that hangs; it begins others.
+    """
     first = int(Path(folder, "data/postmaster.pid").read_text().split()[0])
-    os.kill(first, signal.SIGSTOP)  # It starts no more of them.
-    every = [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+    every = [] if sessions else [first]  # It starts no more of them.
     try:
-        for each in every[1:]:
+        for each in every:
             os.kill(each, signal.SIGSTOP)
+        for each in map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split()):
+            if not sessions or b"metasched" in Path(f"/proc/{each}/cmdline").read_bytes():
+                every.append(each)
+                os.kill(each, signal.SIGSTOP)
         yield
     finally:
         for each in every:

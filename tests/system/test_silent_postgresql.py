@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -78,6 +79,29 @@ def test_the_daemon_ends_when_asked_to_while_the_server_is_silent(silent: tuple[
         daemon.ask("POST", "/v1/placements", ASKED)
         daemon.stop()
     assert "Traceback" not in (daemon.folder / "daemon.log").read_text()
+
+
+def test_a_leader_whose_session_hangs_and_has_the_lead_waits_for_it(server: str, url: str, tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path, "", database=url)
+    daemon.start()
+
+    numbers = itertools.count(1)
+
+    def refused() -> bool:
+        try:
+            daemon.ask("POST", "/v1/jobs", ended(next(numbers)))
+        except RuntimeError as refusal:
+            return str(refusal).endswith("this daemon does not lead")
+        return False  # The lead is its own as far as it knows.
+
+    with stopped(server, sessions=True):
+        until(refused)
+        for _ in range(30):  # while it looks several times whether the lead is free
+            assert refused()
+            time.sleep(0.1)
+    until(lambda: daemon.ask("POST", "/v1/jobs", ended(next(numbers))))
+    assert daemon.ask("GET", "/v1/health")["leads"]
+    daemon.stop()
 
 
 def until(holds: Callable[[], object]) -> None:

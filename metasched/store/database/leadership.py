@@ -110,6 +110,15 @@ class Leadership:
             connection.execute(delete(LeaderRow).where(LeaderRow.number < self._number))
         return alone
 
+    def superseded(self) -> bool:
+        """Whether another daemon has led since this one last did.
+
+        Where it has not and the lead is taken, a session of this daemon that was given up still has it: the server does
+        not know yet.
+        """
+        with reading(self._engine) as connection:
+            return connection.scalar(select(func.max(LeaderRow.number))) != self._number
+
     def leader(self) -> str:
         """The present or the latest leader; empty if there was none."""
         with reading(self._engine) as connection:
