@@ -81,7 +81,9 @@ def test_the_daemon_ends_when_asked_to_while_the_server_is_silent(silent: tuple[
     assert "Traceback" not in (daemon.folder / "daemon.log").read_text()
 
 
-def test_a_leader_whose_session_hangs_and_has_the_lead_waits_for_it(server: str, url: str, tmp_path: Path) -> None:
+def test_a_leader_whose_session_hangs_and_has_the_lead_waits_for_it(
+    server: str, url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     daemon = Daemon(tmp_path, "", database=url)
     daemon.start()
 
@@ -101,7 +103,6 @@ def test_a_leader_whose_session_hangs_and_has_the_lead_waits_for_it(server: str,
             time.sleep(0.1)
     until(lambda: daemon.ask("POST", "/v1/jobs", ended(next(numbers))))
     assert daemon.ask("GET", "/v1/health")["leads"]
-    daemon.stop()
 
 
 def until(holds: Callable[[], object]) -> None:
