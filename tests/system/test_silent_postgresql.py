@@ -85,6 +85,7 @@ def test_a_leader_whose_session_hangs_and_has_the_lead_waits_for_it(
     server: str, url: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     daemon = Daemon(tmp_path, "", database=url)
+    request.addfinalizer(daemon.stop)
     daemon.start()
 
     numbers = itertools.count(1)
