@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,11 +33,19 @@ def raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def raised(*_: object) -> None:
         raise GivenUpError
 
+    waits, communicate = threading.Event(), subprocess.Popen.communicate
+
+    def waiting(*given: Any, **named: Any) -> Any:
+        waits.set()
+        return communicate(*given, **named)
+
     def ask() -> None:
+        waits.wait()  # the launcher may be ready before the call that starts it has returned
         while not (tmp_path / "ready").exists():
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGUSR1)
 
+    monkeypatch.setattr(subprocess.Popen, "communicate", waiting)
     monkeypatch.chdir(tmp_path)
     before = signal.signal(signal.SIGUSR1, raised)
     thread = threading.Thread(target=ask, daemon=True)
