@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from monitors import launched as module
 from monitors.launched import launched
@@ -41,8 +41,7 @@ def raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     def ask() -> None:
         waits.wait()  # the launcher may be ready before the call that starts it has returned
-        while not (tmp_path / "ready").exists():
-            time.sleep(0.01)
+        until((tmp_path / "ready").exists)
         os.kill(os.getpid(), signal.SIGUSR1)
 
     monkeypatch.setattr(subprocess.Popen, "communicate", waiting)
@@ -70,5 +69,4 @@ def test_a_launcher_whose_call_is_given_up_ends_with_its_processes(
     with pytest.raises(GivenUpError):
         launched(["sh", "-c", launcher], stdout=subprocess.PIPE)
     process = int((tmp_path / "process").read_text())
-    while runs(process):
-        time.sleep(0.01)
+    until(lambda: not runs(process))

@@ -11,10 +11,12 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from metasched.store.database.store import Store
 from tests.service.daemons import CLUSTERS, learned_database
@@ -28,6 +30,7 @@ pytestmark = [
     pytest.mark.skipif(bool(real_prometheus.why_not()), reason=real_prometheus.why_not()),
 ]
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+wait_for = partial(until, timeout=90.0, pause=0.3)
 RULES = DEPLOYED / "prometheus" / "metasched-rules.yml"
 
 
@@ -57,14 +60,6 @@ def ask(url: str, path: str, **words: str) -> Any:
             return json.load(answer)["data"]
     except OSError:
         return None
-
-
-def wait(holds: Any) -> Any:
-    end = time.monotonic() + 90.0
-    while not (found := holds()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.3)
-    return found
 
 
 def queries() -> list[str]:
@@ -100,7 +95,7 @@ def test_prometheus_loads_the_rules_and_finds_data_for_every_panel(tmp_path: Pat
     daemon.start()
     try:
         with prometheus(tmp_path, f"127.0.0.1:{port}", token) as url:
-            groups = wait(lambda: ask(url, "rules"))["groups"]
+            groups = wait_for(lambda: ask(url, "rules"))["groups"]
             assert [each["name"] for each in groups] == ["metasched"]
 
             def empty() -> list[str]:
@@ -112,9 +107,9 @@ def test_prometheus_loads_the_rules_and_finds_data_for_every_panel(tmp_path: Pat
                 return [query for query in queries() if not (ask(url, "query", query=query) or {}).get("result")]
 
             assert len(queries()) > 15
-            wait(lambda: not empty())
-            assert wait(lambda: ask(url, "query", query='up{job="metasched"}')["result"])[0]["value"][1] == "1"
+            wait_for(lambda: not empty())
+            assert wait_for(lambda: ask(url, "query", query='up{job="metasched"}')["result"])[0]["value"][1] == "1"
             daemon.stop()
-            wait(lambda: "MetaschedDown" in {each["labels"]["alertname"] for each in ask(url, "alerts")["alerts"]})
+            wait_for(lambda: "MetaschedDown" in {each["labels"]["alertname"] for each in ask(url, "alerts")["alerts"]})
     finally:
         daemon.stop()

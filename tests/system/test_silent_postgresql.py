@@ -6,9 +6,11 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
@@ -23,8 +25,7 @@ pytestmark = [
     pytest.mark.timeout(280),
     pytest.mark.skipif(bool(why_not()), reason=why_not()),
 ]
-#: How long what must come is waited for (s).
-TIMEOUT = 60.0
+wait_for = partial(until, pause=0.1, despite=RuntimeError)
 ASKED = {"application": "cg", "problem_size": 900, "processors": [1]}
 
 Silence = Callable[[], AbstractContextManager[None]]
@@ -62,14 +63,14 @@ def test_the_daemon_answers_and_tells_while_the_server_is_silent_and_goes_on_aft
                 daemon.ask("POST", "/v1/jobs", ended(number))
         with pytest.raises(RuntimeError, match=r"failed: .*does not answer"):
             daemon.ask("GET", "/v1/runs")
-        until(lambda: daemon.ask("GET", "/v1/health")["status"] == "database")
+        wait_for(lambda: daemon.ask("GET", "/v1/health")["status"] == "database")
         with pytest.raises(StoreError, match="does not answer"):
             Store.open(daemon.database, timeout=2.0)
-    until(lambda: all(daemon.ask("POST", "/v1/jobs", ended(number)) for number in (2, 3)))
-    until(lambda: daemon.ask("GET", "/v1/health")["status"] == "ok")
+    wait_for(lambda: all(daemon.ask("POST", "/v1/jobs", ended(number)) for number in (2, 3)))
+    wait_for(lambda: daemon.ask("GET", "/v1/health")["status"] == "ok")
     with Store.open(url) as store:
         assert sorted(each.run.problem_size for each in store.runs.all(application="lu")) == [1.0, 2.0, 3.0]
-        until(lambda: len(store.placements.recent()) == 2)
+        wait_for(lambda: len(store.placements.recent()) == 2)
 
 
 def test_the_daemon_ends_when_asked_to_while_the_server_is_silent(silent: tuple[Daemon, Silence]) -> None:
@@ -98,21 +99,9 @@ def test_a_leader_whose_session_hangs_and_has_the_lead_waits_for_it(
         return False  # The lead is its own as far as it knows.
 
     with stopped(server, sessions=True):
-        until(refused)
+        wait_for(refused)
         for _ in range(30):  # while it looks several times whether the lead is free
             assert refused()
             time.sleep(0.1)
-    until(lambda: daemon.ask("POST", "/v1/jobs", ended(next(numbers))))
+    wait_for(lambda: daemon.ask("POST", "/v1/jobs", ended(next(numbers))))
     assert daemon.ask("GET", "/v1/health")["leads"]
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + TIMEOUT
-    while True:
-        try:
-            if holds():
-                return
-        except RuntimeError:
-            pass
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.1)

@@ -9,11 +9,13 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from waiting import until
 
 from metasched.records import InputError
 from metasched.store.database.backup import backup, restore
@@ -33,6 +35,7 @@ pytestmark = [
 #: Until when the other daemon must have taken over (s).
 PROMISED = 10.0
 TIMEOUT = 120.0
+wait_for = partial(until, timeout=TIMEOUT, pause=0.05, despite=RuntimeError)
 DISTURBANCES = (StoreError, InputError, RuntimeError, httpx.HTTPError)
 
 
@@ -190,18 +193,6 @@ def seen(store: Store) -> int:
 def free(daemon: Daemon, node: str) -> float:
     found = [each for cluster in daemon.ask("GET", "/v1/clusters") for each in cluster["nodes"] if each["node"] == node]
     return float(found[0]["available_cpu"])
-
-
-def wait_for(holds: Any) -> None:
-    end = time.monotonic() + TIMEOUT
-    while True:
-        try:
-            if holds():
-                return
-        except RuntimeError:
-            pass
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def test_the_log_says_who_leads(pair: tuple[Daemon, Daemon]) -> None:

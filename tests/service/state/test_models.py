@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from waiting import until
 
 from metasched.predictors.contract import Saved
 from metasched.predictors.phases.predictor import PhasedPredictor
@@ -78,8 +78,7 @@ def test_the_end_leaves_runs_that_nobody_has_time_to_learn_to_the_next_start(
         assert begun.wait(60.0)
         ending = Thread(target=models.stop)
         ending.start()
-        while models._queue.qsize() < 3:  # the last two, and that it is to end
-            time.sleep(0.01)
+        until(lambda: models._queue.qsize() >= 3)  # the last two, and that it is to end
         go.set()
         ending.join(60.0)
         assert not ending.is_alive()
