@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,30 @@ def expected(known: Any, rel: float) -> dict[str, Any]:
         place: pytest.approx(value, rel=rel, abs=1e-9, nan_ok=True) if isinstance(value, float) else value
         for place, value in leaves(known)
     }
+
+
+class WholeAnswers:
+    """Answers by name, made once, and those that are written down in ``answers.json`` beside a test.
+
+    Parameters
+    ----------
+    test : path of the file of tests.
+    answers : makes them.
+    """
+
+    def __init__(self, test: str, answers: Callable[[], dict[str, Any]]) -> None:
+        self.known: dict[str, Any] = json.loads(Path(test).with_name("answers.json").read_text(encoding="utf-8"))
+        self._answers = answers
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        found = self._answers()
+        assert found.keys() == self.known.keys()
+        return found
+
+    def both(self, name: str, rel: float) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The leaves of an answer, and what they must be within a relative tolerance."""
+        return dict(leaves(self._found[name])), expected(self.known[name], rel)
 
 
 def rounded(part: Any, digits: int) -> Any:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
-from whole_documents import expected, leaves
+from whole_documents import WholeAnswers
 
 from tests.monitors.forecasters.answers import answers
 
-KNOWN = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
+WRITTEN = WholeAnswers(__file__, answers)
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
-    return answers()
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_forecast_is_the_one_written_down(name: str, found: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", WRITTEN.known)
+def test_a_forecast_is_the_one_written_down(name: str) -> None:
     """One that is meant to change is written down anew by ``make answers``."""
-    assert found.keys() == KNOWN.keys()
-    assert dict(leaves(found[name])) == expected(KNOWN[name], rel=1e-5)
+    found, known = WRITTEN.both(name, rel=1e-5)
+    assert found == known
