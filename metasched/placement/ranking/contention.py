@@ -66,4 +66,5 @@ class NoContention:
         return Shared.nothing(len(shares))
 
 
+#: What most rankings assume.
 ALONE = NoContention()

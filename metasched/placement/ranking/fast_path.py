@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import with_recent
-from metasched.placement.ranking.contention import ALONE
+from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.efficiency import longest
 from metasched.placement.ranking.objective import EARLIEST
 from metasched.placement.ranking.preparation import at_its_own_horizon
@@ -93,7 +93,9 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     >>> found.placement.resource_set.nodes, round(found.placement.prediction.execution_time, 3)
     (('n0',), 4.0)
     """
-    if question.objective != EARLIEST or question.pareto or question.settings or question.contention is not ALONE:
+    if question.objective != EARLIEST or question.pareto or question.settings:
+        return None
+    if not isinstance(question.contention, NoContention):
         return None
     if question.max_slowdown is not None or question.power_cap is not None:
         return None

@@ -16,7 +16,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import expected, with_recent
 from metasched.placement.loads.recent_placements import as_running
 from metasched.placement.ranking.candidates import Circumstances, weigh
-from metasched.placement.ranking.contention import ALONE
+from metasched.placement.ranking.contention import ALONE, NoContention
 from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, longest
 from metasched.placement.ranking.objective import EARLIEST, TERMS, Terms
 from metasched.placement.ranking.pareto_front import front
@@ -101,7 +101,7 @@ def _ranked(
     question: Question,
     fastest: Placement | None = None,
 ) -> Ranking:
-    alone = question.contention is ALONE
+    alone = isinstance(question.contention, NoContention)
     layout, ruled_out = lay_out(
         clusters, predictors, question.constraints, avoid_shared=not alone, settings=question.settings
     )

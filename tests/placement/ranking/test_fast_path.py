@@ -18,6 +18,7 @@ from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.loads.counted import Forecast, Loads, expected
 from metasched.placement.loads.recent_placements import RecentPlacement
 from metasched.placement.ranking import fast_path
+from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.fast_path import MOST_COUNTS, Quickest, fronts_of, quickest
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.preparation import rotated
@@ -217,4 +218,5 @@ def test_what_is_not_quick_is_left_to_the_ranker() -> None:
     assert quick([state], {"c": Known()}, Question(1.0)) is None
     small = ClusterState.make("c", ["n0"])
     assert quick([small], {"c": Known()}, Question(1.0)) is not None
+    assert quick([small], {"c": Known()}, Question(1.0, contention=NoContention())) is not None
     assert quick([small], {"c": Known()}, Question(1.0, objective=Objective(core_hours=1.0))) is None
