@@ -148,8 +148,8 @@ def evaluate_verb(
 
 
 def _show(report: Report, judged: str, level: float) -> None:
-    names = report.document()
-    title = f"{names['application']} on {names['cluster']}, {judged}, {number_of(names['predictions'], 'run')}"
+    runs = number_of(len(report.own.outcomes), "run")
+    title = f"{report.applications} on {report.platforms}, {judged}, {runs}"
     table = output.table(
         *("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} coverage", "width"),
         left=("method",),

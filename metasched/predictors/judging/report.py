@@ -40,6 +40,16 @@ class Report:
     peers: Mapping[str, Evaluation] = field(default_factory=dict)
     reason: str = ""
 
+    @property
+    def applications(self) -> str:
+        """The names of the judged applications, separated by commas."""
+        return ", ".join(dict.fromkeys(group.application for group in self.judged))
+
+    @property
+    def platforms(self) -> str:
+        """The names of the platforms on which they were judged, likewise."""
+        return ", ".join(dict.fromkeys(group.cluster for group in self.judged))
+
     def document(self, **conditions: Any) -> dict[str, Any]:
         """The report as a document for JSON.
 
@@ -48,8 +58,8 @@ class Report:
         conditions : of the evaluation, which stand behind the names.
         """
         return {
-            "application": ", ".join(dict.fromkeys(group.application for group in self.judged)),
-            "cluster": ", ".join(dict.fromkeys(group.cluster for group in self.judged)),
+            "application": self.applications,
+            "cluster": self.platforms,
             "method": self.method,
             **conditions,
             "predictions": len(self.own.outcomes),
