@@ -87,7 +87,7 @@ def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
     'published'
     >>> fit([])
     Traceback (most recent call last):
-    metasched.records.InputError: there are no runs, expected at least one
+    metasched.records.errors.InputError: there are no runs, expected at least one
     """
     chosen = tuple(runs)
     kinds = sorted({(run.application, run.cluster) for run in chosen})

@@ -212,7 +212,7 @@ def understood_mark(comment: str) -> Mark | None:
     --------
     >>> understood_mark("metasched:app=cg,n=abc")
     Traceback (most recent call last):
-    metasched.records.InputError: the comment says n=abc, expected a problem size above 0, such as n=1400
+    metasched.records.errors.InputError: the comment says n=abc, expected a problem size above 0, such as n=1400
     """
     found = _MARK.search(comment)
     if found is None or found[1] == "off":

@@ -27,7 +27,7 @@ class Located:
     >>> with Located("runs.csv, row 2"):
     ...     raise InputError("processors is 0, expected a whole number of at least 1")
     Traceback (most recent call last):
-    metasched.records.InputError: runs.csv, row 2: processors is 0, expected a whole number of at least 1
+    metasched.records.errors.InputError: runs.csv, row 2: processors is 0, expected a whole number of at least 1
     """
 
     def __init__(self, where: str) -> None:
@@ -70,7 +70,7 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
     --------
     >>> parse_toml("a = ", where="x.toml")
     Traceback (most recent call last):
-    metasched.records.InputError: x.toml: is not valid TOML: Invalid value (at end of document)
+    metasched.records.errors.InputError: x.toml: is not valid TOML: Invalid value (at end of document)
     """
     if null := re.search(r"\\(u0000|U00000000|x00)", text):
         line = text.count("\n", 0, null.start()) + 1

@@ -50,6 +50,7 @@ ORDER = {
             "cli",
         ),
     ],
+    "metasched.records": ["errors", "settings", "loads", "predictions", "runs", "placements"],
     "metasched.predictors": [
         *(
             "contract",

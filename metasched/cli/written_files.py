@@ -48,7 +48,7 @@ def refuse_inputs(option: str, output: Path | str | None, given: Iterable[str]) 
     >>> refuse_inputs("--output", "there_is_no_such_file.json", ["runs.csv"])
     >>> refuse_inputs("--output", __file__, ["runs.csv", __file__]) # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    metasched.records.InputError: --output is ...written_files.py, which is an input too, expected another file
+    metasched.records.errors.InputError: --output is ...written_files.py, which is an input too, expected another file
     """
     if output is None or not os.path.exists(output):
         return

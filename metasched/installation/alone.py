@@ -32,7 +32,7 @@ def alone(folder: Path) -> Iterator[None]:
     >>> with tempfile.TemporaryDirectory() as place, alone(Path(place, "hooks")), alone(Path(place, "hooks")):
     ...     pass  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    metasched.records.InputError: ...: another setup is running, expected it to end first
+    metasched.records.errors.InputError: ...: another setup is running, expected it to end first
     """
     there = next(each for each in folder.parents if each.is_dir())
     try:

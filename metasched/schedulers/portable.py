@@ -67,7 +67,7 @@ def portable(words: Sequence[str]) -> Portable:
     (4, 600.0, ('-n', '9'))
     >>> portable(["--gres=gpu", "/bin/true"])
     Traceback (most recent call last):
-    metasched.records.InputError: unrecognized arguments: --gres=gpu, expected options of ...
+    metasched.records.errors.InputError: unrecognized arguments: --gres=gpu, expected options of ...
     """
     parser = _Parser(add_help=False, allow_abbrev=False, usage="sbatch: -n, -p, -t, -J, -o, --comment, and a script")
     parser.add_argument("-n", "--ntasks", type=int, default=1)

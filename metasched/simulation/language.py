@@ -54,7 +54,7 @@ def parse(text: str, name: str = "application") -> Application:
     {'rounds': 3}
     >>> parse("def worker():\n    import os\n", "a.app")
     Traceback (most recent call last):
-    metasched.records.InputError: a.app, line 2: import is not of the language
+    metasched.records.errors.InputError: a.app, line 2: import is not of the language
     """
     if len(text) > LONGEST:
         raise InputError(f"has {len(text)} characters, expected at most {LONGEST}", where=name)

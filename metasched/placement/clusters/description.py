@@ -131,7 +131,7 @@ def build_description(
     --------
     >>> build_description({"cluster": [{"name": "east", "nodes": [{"names": "e1", "cpu": 0.5}]}]})
     Traceback (most recent call last):
-    metasched.records.InputError: clusters: cluster[0].nodes[0].cpu is not a known key
+    metasched.records.errors.InputError: clusters: cluster[0].nodes[0].cpu is not a known key
     """
     described = validated(FileTable, document, where=where, folder=folder)
     for kind, names in (

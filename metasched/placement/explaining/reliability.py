@@ -68,7 +68,7 @@ def check_seconds(node_mttf: float | None, checkpoint: float | None) -> None:
     --------
     >>> check_seconds(None, -3.0)
     Traceback (most recent call last):
-    metasched.records.InputError: --checkpoint is -3, expected seconds from 1e-06 to 1e+09
+    metasched.records.errors.InputError: --checkpoint is -3, expected seconds from 1e-06 to 1e+09
     """
     asked = (("--node-mttf", node_mttf, NODE_MTTF), ("--checkpoint", checkpoint, CHECKPOINT))
     for option, seconds, (least, most) in asked:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from metasched.placement.clusters.running_jobs import OVERDUE
 from metasched.plain_numbers import span
-from metasched.records import InputError
+from metasched.records import check_seconds
 
 #: A job stays for so many times what its restart costs after it has moved.
 REST = 10.0
@@ -49,9 +49,7 @@ class Costs:
 
     def __post_init__(self) -> None:
         for name in ("checkpoint", "transfer", "restart"):
-            value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise InputError(f"{name} is {value:g}, expected a finite number of seconds of at least 0")
+            check_seconds(name, getattr(self, name))
 
     @property
     def total(self) -> float:

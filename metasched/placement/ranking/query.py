@@ -16,7 +16,7 @@ from metasched.placement.loads.counted import Loads
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.search.exact_search import Scope
-from metasched.records import InputError, Placement, Settings
+from metasched.records import InputError, Placement, Settings, check_above_zero
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,8 +81,7 @@ class Question:
             raise InputError(f"max_slowdown is {self.max_slowdown:g}, expected a number from 0 to 1000")
         if self.power_cap is not None and not 0 < self.power_cap < math.inf:
             raise InputError(f"power_cap is {self.power_cap:g}, expected a finite number of watts above 0")
-        if not 0 < self.problem_size < math.inf:
-            raise InputError(f"problem_size is {self.problem_size:g}, expected a finite number above 0")
+        check_above_zero("problem_size", self.problem_size)
         if self.top < 1:
             raise InputError(f"top is {self.top}, expected a whole number of at least 1")
         if not 0 < self.level < 1:

@@ -16,7 +16,7 @@ import numpy as np
 from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term, columns_of
 from metasched.predictors.memory.domain import Domain
-from metasched.records import InputError, Prediction, Request
+from metasched.records import InputError, Prediction, Request, check_above_zero
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.reporting import checked_count
 from metasched.signature.times.prediction import Hardware, apart
@@ -68,8 +68,7 @@ class SignaturePredictor(ByParts):
         notes: Sequence[str] = (),
         known: Mapping[int, Floats | None] | None = None,
     ) -> None:
-        if not (np.isfinite(problem_size) and problem_size > 0):
-            raise InputError(f"the problem size of the signature is {problem_size:g}, expected a finite number above 0")
+        check_above_zero("the problem size of the signature", problem_size)
         self.rules, self.hardware, self.notes = rules, hardware, tuple(notes)
         self.application, self.cluster = application, cluster
         #: Seconds of computation, latencies and bytes of each phase; None where the rules hold for no such count.

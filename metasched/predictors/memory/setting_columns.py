@@ -94,7 +94,7 @@ class SettingColumns:
     (('steps',), [[-2.3], [2.3]])
     >>> found.rows([Settings.of(parameters={"step": 7})])
     Traceback (most recent call last):
-    metasched.records.InputError: parameter 'step' is unknown, expected one of k, steps
+    metasched.records.errors.InputError: parameter 'step' is unknown, expected one of k, steps
     """
 
     columns: tuple[Column, ...] = ()

@@ -105,7 +105,7 @@ def parse(text: str, *, where: str = "model") -> Saved:
     --------
     >>> parse('{"format": "metasched-model", "version": 7, "method": "robust"}')
     Traceback (most recent call last):
-    metasched.records.InputError: model: version 7 of the model format, expected 1: fit the model again
+    metasched.records.errors.InputError: model: version 7 of the model format, expected 1: fit the model again
     """
     header = checked(_Header, text, where)
     if header.format != FORMAT:

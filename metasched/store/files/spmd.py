@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from metasched.predictors.analytic.spmd.application import Application, Phase
 from metasched.predictors.contract import Floats
-from metasched.records import InputError
+from metasched.records import InputError, check_above_zero
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text
 from metasched.validation import Located, first_error, parse_toml
@@ -67,9 +67,8 @@ def read_surface(path: Path) -> ObservedSurface:
         cells = dict(zip(header, row, strict=True))
         with Located(f"{path}, row {line}"):
             rows.append([csv_number(cells, name) for name in columns])
-        for name, value in zip(columns, rows[-1], strict=True):
-            if not 0 < value < float("inf"):
-                raise InputError(f"{name} is {value:g}, expected a finite number above 0", where=f"{path}, row {line}")
+            for name, value in zip(columns, rows[-1], strict=True):
+                check_above_zero(name, value)
     if not rows:
         raise InputError("has no rows, expected at least one", where=str(path))
     processors, disks, value = np.array(rows).T

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.predictors.analytic.cloud.profile import LEAST, MOST
-from metasched.records import InputError, check_count
+from metasched.records import InputError, check_count, check_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,8 @@ class Hardware:
         if not self.servers:
             raise InputError("no servers, expected at least one")
         for name in ("word_time", "startup_time", "shared_word_time"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise InputError(f"{name} is {value}, expected a finite number of seconds of at least 0")
+            if (value := getattr(self, name)) is not None:
+                check_seconds(name, value)
 
     @property
     def cores(self) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from metasched.predictors.analytic.cloud.model import CloudModel, Method
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.contract import Floats
 from metasched.predictors.log_regression import LogRegression
-from metasched.records import InputError, Run
+from metasched.records import Run, check_above_zero
 
 #: Runs that are kept.
 _CAPACITY = 512
@@ -58,8 +58,7 @@ class CloudPredictor(LogRegression):
     ) -> None:
         super().__init__(application, cluster, capacity=_CAPACITY)
         self.profiles = tuple(profiles)
-        if not (np.isfinite(problem_size) and problem_size > 0):
-            raise InputError(f"the problem size profiled is {problem_size:g}, expected a finite number above 0")
+        check_above_zero("the problem size profiled", problem_size)
         self.model = CloudModel.fit(profiles, hardware, method=method)
         self.hardware = hardware
         self.problem_size = problem_size

@@ -37,7 +37,7 @@ class Profile:
     2.0
     >>> Profile(1, 100.0, 8_000.0, 0.5, 2.5)
     Traceback (most recent call last):
-    metasched.records.InputError: processes is 1, expected a whole number of at least 2
+    metasched.records.errors.InputError: processes is 1, expected a whole number of at least 2
     """
 
     processes: int

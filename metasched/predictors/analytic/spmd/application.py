@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from metasched.records import InputError, check_count
+from metasched.records import InputError, check_count, check_seconds
 
 #: How I/O is done: all processors together (SIO), each group of processors through one I/O node (BUS-AIO), or each
 #: cluster of groups through an I/O node of its own (CLU-AIO).
@@ -59,7 +59,7 @@ class Phase:
     10.0
     >>> Phase(parallel_computation=-1.0)
     Traceback (most recent call last):
-    metasched.records.InputError: parallel_computation is -1.0, expected a finite number of seconds of at least 0
+    metasched.records.errors.InputError: parallel_computation is -1.0, expected a finite number of seconds of at least 0
     """
 
     parallel_computation: float
@@ -79,9 +79,7 @@ class Phase:
 
     def __post_init__(self) -> None:
         for name in _TIMES:
-            value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise InputError(f"{name} is {value}, expected a finite number of seconds of at least 0")
+            check_seconds(name, getattr(self, name))
         if self.parallel_computation + self.serial_computation == 0:
             raise InputError("parallel_computation and serial_computation are both 0, expected some computation")
         if not 0.0 <= self.contention <= 1.0:
