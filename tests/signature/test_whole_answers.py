@@ -23,7 +23,9 @@ def test_the_same_is_made_of_every_application(found: dict[str, Any]) -> None:
     assert len(KNOWN) > 100
 
 
-@pytest.mark.parametrize("kind", ["rules", "reported", "refused", "times", "plan", "measured"])
+@pytest.mark.parametrize(
+    "kind", ["rules", "reported", "refused", "times", "plan", "measured", "statistical", "expanded"]
+)
 def test_what_is_made_of_traces_is_what_is_written_down(kind: str, found: dict[str, Any]) -> None:
     """What is meant to change is written down anew by ``make answers``."""
     own = {name: value for name, value in KNOWN.items() if name.partition(": ")[2].startswith(kind)}
