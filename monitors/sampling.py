@@ -1,26 +1,21 @@
 """Samples sensors while a job runs, and computes the averages that the performance model needs.
 
-Sensors are read at a fixed interval by APScheduler in a thread of its own. A sensor that fails costs its samples and
+Sensors are read at a fixed interval in a thread of its own. A sensor that fails costs its samples and
 nothing more: the others go on, the job goes on, and the fault is reported at the end.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC
 from types import TracebackType
 from typing import Protocol, Self
 
-from apscheduler.schedulers.background import BackgroundScheduler
-
-#: Without it, and where the program has not set up logging, a late sample would be announced to the user.
-logging.getLogger("apscheduler").addHandler(logging.NullHandler())
+from monitors.schedule import Schedule
 
 
 class Sensor(Protocol):
@@ -70,23 +65,19 @@ class Sampler:
         self._sensors = sensors
         self._interval = interval
         self._accounts = {name: _Account() for name in sensors}
-        self._scheduler = BackgroundScheduler(timezone=UTC)
+        self._schedule = Schedule()
         self._reading = threading.Lock()
 
     def start(self) -> None:
         """Begin; a job that cannot be sampled regularly is at least sampled at its end."""
         self._last = time.monotonic()
-        self._scheduler.add_job(
-            self._sample, "interval", seconds=self._interval, coalesce=True, max_instances=1, misfire_grace_time=None
-        )
         # If no more threads can be started.
         with suppress(RuntimeError):
-            self._scheduler.start()
+            self._schedule.every(self._interval, self._sample)
 
     def stop(self) -> None:
         """Take the last reading and end."""
-        if self._scheduler.running:
-            self._scheduler.shutdown(wait=False)
+        self._schedule.stop()
         self._sample()
 
     def __enter__(self) -> Self:

@@ -104,7 +104,6 @@ ORDER = {
             "analytic_models",
             "clock",
             "quality",
-            "recurring_faults",
             "state",
             "metrics",
         ),

@@ -34,7 +34,6 @@ from metasched.service.learning.moves import Moves
 from metasched.service.learning.run_outcome import observed
 from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
-from metasched.service.periodic_work.schedule import Schedule
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
 from metasched.service.simulations import Simulations
@@ -55,6 +54,7 @@ from metasched.sites.grid import Sites
 from metasched.store.database.leadership import SETTLED, Leadership
 from metasched.store.database.store import Store
 from metasched.store.files.descriptions import read_description
+from monitors.schedule import Schedule
 from monitors.sources.settings import SourceTable
 
 _log = logging.getLogger(__name__)

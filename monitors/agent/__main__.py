@@ -19,7 +19,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="log probes and failures in full")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.DEBUG if arguments.verbose else logging.INFO, format="%(levelname)s %(message)s")
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)
     try:
         agent = Agent(read_settings(arguments.settings))
     except (ValueError, OSError) as error:

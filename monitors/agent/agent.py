@@ -1,4 +1,4 @@
-"""The agent itself: :class:`Agent` puts sensors, spool, sender and probes together and runs them by APScheduler."""
+"""The agent itself: :class:`Agent` puts sensors, spool, sender and probes together and runs them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from apscheduler.schedulers.background import BackgroundScheduler
-
-from monitors.agent.clock import StepWatch
 from monitors.agent.delays import DelayFile
 from monitors.agent.sender import Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import Settings, address
 from monitors.agent.site_links import SiteLinks
 from monitors.agent.spool import Spool
+from monitors.schedule import Schedule
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.clique import Clique
 from monitors.sensors.network.corrected import CorrectedLink, outward_interface
@@ -57,8 +54,7 @@ class Agent:
         self._senders = [Sender(each, settings.daemon or "", settings.token) for each in spools]
         self._link = CorrectedLink(settings.interface or outward_interface())
         self._source = source or self._sensors()
-        self._watch = StepWatch()
-        self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
+        self._schedule = Schedule()
         self._server = self._listen()
         self._delays = DelayFile(settings.delays, settings.node) if settings.delays else None
         daemon, token = settings.sites_daemon or settings.daemon, settings.sites_token
@@ -97,31 +93,21 @@ class Agent:
     def run(self) -> None:
         """Sample, send and answer until :meth:`stop` is called; returns when everything has ended."""
         interval = self._settings.interval
-        self._scheduler.add_job(self.sample, "interval", seconds=interval, id="sample")
+        self._schedule.every(interval, self.sample)
         if self._senders or self._site_links:
-            self._scheduler.add_job(self.send, "interval", seconds=interval, id="send", jitter=interval / 4)
-        self._scheduler.start()
+            self._schedule.every(interval, self.send, spread=interval / 4)
         if self._server:
             self._server.start()
         for clique, server in self._cliques:
             server.start()
             threading.Thread(target=clique.run, daemon=True).start()
         _log.info("agent of node %s runs, %d unsent samples", self._settings.node, len(self._spool))
-        while not self._stop.wait(interval):
-            self._mind_the_clock()
+        self._stop.wait()
         self._end()
 
     def stop(self) -> None:
         """End :meth:`run` soon; may be called from a signal handler."""
         self._stop.set()
-
-    def _mind_the_clock(self) -> None:
-        """APScheduler waits for times of day: when the clock is set, its jobs are due an interval from now again."""
-        if step := self._watch.step():
-            _log.warning("the clock was set by %.1f s", step)
-            due = datetime.now(UTC) + timedelta(seconds=self._settings.interval)
-            for job in self._scheduler.get_jobs():
-                job.modify(next_run_time=due)
 
     def _sensors(self) -> Source:
         budget = self._settings.probe_budget
@@ -166,7 +152,7 @@ class Agent:
                 _log.warning("the delay to %s is not recorded: %s", other, error)
 
     def _end(self) -> None:
-        self._scheduler.shutdown(wait=True)
+        self._schedule.stop()
         for server in (self._server, *(server for _, server in self._cliques)):
             if server:
                 server.shutdown()

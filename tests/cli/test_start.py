@@ -10,7 +10,7 @@ import pytest
 
 #: Takes long to load, and is needed to compute, to draw or to serve; not to ask the daemon.
 HEAVY = ("scipy.special", "scipy.stats", "scipy.optimize", "scipy.linalg", "sklearn", "matplotlib", "networkx",
-         "fastapi", "uvicorn", "sqlalchemy", "alembic", "apscheduler", "pandas")  # fmt: skip
+         "fastapi", "uvicorn", "sqlalchemy", "alembic", "pandas")  # fmt: skip
 LOADED = """
 import sys
 from metasched.cli import main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from types import SimpleNamespace
 
@@ -89,4 +90,4 @@ def test_a_sampler_weighs_each_reading_by_the_time_since_the_one_before(monkeypa
         "cpu": Average((0.5 * 2.0 + 1.0 * 5.0) / 7.0, 2, "OSError: gone"),
         "link": Average((90.0 * 2.0 + 30.0 * 1.0) / 3.0, 2, ""),
     }
-    assert not sampler._scheduler.running
+    assert not any(thread.name == "metasched-_sample" for thread in threading.enumerate())

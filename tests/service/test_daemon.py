@@ -12,12 +12,12 @@ from waiting import until
 from metasched.records import Load
 from metasched.service import daemon as daemon_module
 from metasched.service.learning.finished_jobs import EndedJobs
-from metasched.service.periodic_work import schedule
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.store.database.engine import reading
 from metasched.store.database.load_means import mean_loads
 from metasched.store.database.tables import FIVE_MINUTES, LoadMeanRow
 from metasched.store.errors import StoreError
+from monitors import schedule
 from tests.service.daemons import running
 
 

@@ -37,7 +37,6 @@ class Played:
 def main() -> None:
     settings, traces = Path(sys.argv[1]), Path(sys.argv[2])
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)
     answer = read_settings(settings)
     agent = Agent(answer, Played(traces, answer.node))
     for number in (signal.SIGTERM, signal.SIGINT):

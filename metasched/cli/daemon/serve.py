@@ -39,8 +39,7 @@ def serve_verb(
     if port is not None:
         settings = settings.model_copy(update={"listen": settings.listen.model_copy(update={"port": port})})
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    for noisy in ("apscheduler", "alembic.runtime.plugins"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
     with opened(config, database, new=True, timeout=LOCKED) as store:
         serve(Daemon(settings, store, sources(settings)))
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from metasched.service.recurring_faults import RecurringFaults
+from monitors.recurring_faults import RecurringFaults
 
 _log = logging.getLogger(__name__)
 

@@ -23,12 +23,12 @@ from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.records import Load
-from metasched.service.recurring_faults import RecurringFaults
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.leadership import write_again
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
+from monitors.recurring_faults import RecurringFaults
 
 _log = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ import pytest
 from metasched.cli.app import main
 
 #: What the agent may load beside the standard library: what its installation needs.
-CLOSURE = {"apscheduler", "tzlocal", "psutil", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
-           "typing_inspection", "requests", "urllib3", "certifi", "idna", "charset_normalizer", "chardet", "socks",
-           "simplejson", "monitors"}  # fmt: skip
+CLOSURE = {"psutil", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection",
+           "monitors"}  # fmt: skip
 
 
 def agent(*words: str) -> subprocess.CompletedProcess[str]:

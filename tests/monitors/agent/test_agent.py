@@ -14,18 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from monitors.agent.agent import Agent
-from monitors.agent.clock import StepWatch
 from monitors.agent.sender import BATCH, LONGEST_WAIT, PATH, Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import read_settings
@@ -362,31 +358,6 @@ def test_waits_grow_with_failures_up_to_a_limit_and_differ() -> None:
         assert row[0] <= 2.5
         assert max(row) <= LONGEST_WAIT + 0.5
         assert row[-1] >= LONGEST_WAIT / 2 - 0.5
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
-def test_clock_steps_are_told_once_and_slewing_is_not_a_step(jumps: list[float]) -> None:
-    offset = [0.0]
-    watch = StepWatch(lambda: 1000.0 + offset[0], lambda: 50.0)
-    assert watch.step() == 0.0
-    for jump in jumps:
-        offset[0] += jump
-        assert watch.step() == pytest.approx(jump if abs(jump) > 1 else 0.0, abs=1e-6)
-        assert watch.step() == 0.0
-
-
-def test_after_the_clock_was_set_back_the_next_sample_is_an_interval_away(tmp_path: Path) -> None:
-    agent = Agent(read_settings(None, {"METASCHED_AGENT_SPOOL": str(tmp_path / "spool.db")}))
-    wall = [0.0]
-    agent._watch = StepWatch(lambda: wall[0], lambda: 0.0)
-    agent._scheduler.start(paused=True)
-    hour_ahead = datetime.fromtimestamp(time.time() + 3600, UTC)  # as it looks once the clock went back by an hour
-    job = agent._scheduler.add_job(agent.sample, "interval", seconds=10, next_run_time=hour_ahead)
-    wall[0] = -3600.0
-    agent._mind_the_clock()
-    due = agent._scheduler.get_job(job.id).next_run_time
-    agent._scheduler.shutdown()
-    assert abs(due.timestamp() - time.time()) < 15
 
 
 def test_settings_come_from_the_file_and_the_environment_goes_over_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from metasched.service.api.slow_clients import MOST_HEAD, MOST_WAITING, DeadlineProtocol
-from metasched.service.recurring_faults import RecurringFaults
+from monitors.recurring_faults import RecurringFaults
 
 
 class Wire(asyncio.Transport):

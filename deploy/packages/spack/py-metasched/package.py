@@ -19,7 +19,6 @@ class PyMetasched(PythonPackage):
     depends_on("python@3.11:", type=("build", "run"))
     depends_on("py-setuptools@77:", type="build")
     depends_on("py-alembic@1.13:1", type=("build", "run"))
-    depends_on("py-apscheduler@3.10:3", type=("build", "run"))
     depends_on("py-clustershell@1.9:1", type=("build", "run"))
     depends_on("py-fastapi@0.110:0", type=("build", "run"))
     depends_on("py-httptools@0.6:0", type=("build", "run"))

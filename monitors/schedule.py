@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from threading import Event, Thread
 
-from metasched.service.recurring_faults import RecurringFaults
+from monitors.recurring_faults import RecurringFaults
 
 _log = logging.getLogger(__name__)
 
@@ -31,18 +32,24 @@ class Schedule:
 
     def __init__(self) -> None:
         self._stopping = Event()
-        self._threads: list[Thread] = []
+        self._periodic: list[Thread] = []
+        self._once: list[Thread] = []
         self._left: list[Thread] = []
 
-    def every(self, seconds: float, work: Callable[[], object]) -> None:
+    def every(self, seconds: float, work: Callable[[], object], *, spread: float = 0.0) -> None:
         """Do a work after a period, and again after each further one; one that fails is done again.
 
         Parameters
         ----------
         seconds : the period.
         work : called without arguments.
+        spread : up to how much later, at random, each begins (s): many hosts then don't call at the same moment.
+
+        Raises
+        ------
+        RuntimeError : no more threads can be started.
         """
-        self._begin(self._again, work, seconds)
+        self._periodic.append(_started(self._again, work, seconds, spread))
 
     def once(self, work: Callable[[], object], *, after: float = 0.0, left: bool = False) -> None:
         """Do a work once, however often it must be tried for that: the database may be away for a while.
@@ -53,37 +60,25 @@ class Schedule:
         after : how long to wait before the first try (s).
         left : whether the end need not wait for it: work that only reads, perhaps for minutes.
         """
-        thread = self._begin(self._until_done, work, after)
-        if left:
-            self._left.append(thread)
+        (self._left if left else self._once).append(_started(self._until_done, work, after))
 
     @property
     def idle(self) -> bool:
         """Whether all that is to be done once is done."""
-        return not any(thread.is_alive() for thread in self._threads if thread.name.endswith(" once"))
+        return not any(thread.is_alive() for thread in (*self._once, *self._left))
 
     def stop(self) -> None:
         """End it; work that is being done is finished, unless it only reads, or takes too long."""
         self._stopping.set()
         end = time.monotonic() + ENDING
-        for thread in self._threads:
-            if thread not in self._left:
-                thread.join(max(end - time.monotonic(), 0.0))
+        for thread in (*self._periodic, *self._once):
+            thread.join(max(end - time.monotonic(), 0.0))
 
-    def _begin(
-        self, run: Callable[[Callable[[], object], float], None], work: Callable[[], object], s: float
-    ) -> Thread:
-        once = " once" if run == self._until_done else ""
-        name = f"metasched-{getattr(work, '__name__', 'work')}{once}"
-        thread = Thread(target=run, args=(work, s), name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-        return thread
-
-    def _again(self, work: Callable[[], object], seconds: float) -> None:
+    def _again(self, work: Callable[[], object], seconds: float, spread: float) -> None:
         due, faults = time.monotonic() + seconds, RecurringFaults()
-        while not self._stopping.wait(max(due - time.monotonic(), 0.0)):
-            due = max(due, time.monotonic()) + seconds  # what was missed is not made up for
+        while not self._stopping.wait(max(due - time.monotonic(), 0.0) + spread * random.random()):  # noqa: S311
+            late = time.monotonic() - due
+            due += seconds + (late if late > spread else 0.0)  # what was missed is not made up for
             _tried(work, faults)
 
     def _until_done(self, work: Callable[[], object], after: float) -> None:
@@ -92,6 +87,13 @@ class Schedule:
             if _tried(work, faults):
                 return
             after = RETRY_AFTER
+
+
+def _started(run: Callable[..., None], work: Callable[[], object], *times: float) -> Thread:
+    name = f"metasched-{getattr(work, '__name__', 'work')}"
+    thread = Thread(target=run, args=(work, *times), name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def _tried(work: Callable[[], object], faults: RecurringFaults) -> bool:

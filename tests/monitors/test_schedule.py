@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from metasched.service.periodic_work import schedule as module
-from metasched.service.periodic_work.schedule import Schedule
+from monitors import schedule as module
+from monitors.schedule import Schedule
 
 LEFT = """
-from metasched.service.periodic_work.schedule import Schedule
+from monitors.schedule import Schedule
 Schedule().every(3600.0, print)
 Schedule().once(print, after=3600.0)
 print("ended")
@@ -52,7 +52,7 @@ def test_what_is_to_be_done_once_is_done_once_and_then_the_schedule_is_idle() ->
     schedule.once(work)
     assert not schedule.idle
     go.set()
-    next(thread for thread in schedule._threads if thread.name == "metasched-work once").join(60.0)
+    schedule._once[0].join(60.0)
     assert schedule.idle
     schedule.stop()
     assert done == [1]
@@ -128,8 +128,7 @@ def test_the_log_names_the_work_that_failed_and_shows_where_only_for_a_fault(
     monkeypatch.setattr(module, "RETRY_AFTER", 0.001)
     schedule = Schedule()
     schedule.once(work)
-    for thread in schedule._threads:
-        thread.join(60.0)
+    schedule._once[0].join(60.0)
     schedule.stop()
     assert [(each.levelname, each.getMessage(), bool(each.exc_info)) for each in caplog.records] == [
         ("WARNING", "work failed and is retried: the database is away", False),
@@ -152,6 +151,7 @@ class Waits:
 def test_work_begins_each_period_and_what_was_missed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(module, "random", SimpleNamespace(random=iter([0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.25]).__next__))
     schedule, took = Schedule(), [1.0, 25.0, 3.0, 0.0]
     waits = Waits(took, now)
     monkeypatch.setattr(schedule, "_stopping", waits)
@@ -160,6 +160,10 @@ def test_work_begins_each_period_and_what_was_missed_is_left_out(monkeypatch: py
     def pass_time() -> None:
         now[0] += next(work)
 
-    schedule._again(pass_time, 10.0)
+    schedule._again(pass_time, 10.0, 4.0)
     # The second took two periods and a half: the third begins at once, and the fourth a period after it.
     assert waits.waited == [10.0, 9.0, 0.0, 7.0, 10.0]
+    # Up to the spread later, at random.
+    waits.waited, waits.moments, work = [], [1.0], iter([1.0])
+    schedule._again(pass_time, 10.0, 4.0)
+    assert waits.waited == [12.0, 8.0]
