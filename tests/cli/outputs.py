@@ -22,6 +22,8 @@ from matplotlib.figure import Figure
 from metered_runs import made as metered
 
 from metasched.cli.app import main
+from metasched.cli.daemon import doctor
+from metasched.doctor.findings import Finding
 from metasched.records import Run
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -30,6 +32,7 @@ from tests.cli.models.test_scale import PROFILES
 from tests.cli.models.test_surface import APPLICATION
 from tests.predictors.made import runs
 from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
+from tests.tracing.programs import compiler, script
 
 ROOT = Path(__file__).parents[2]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[\d\u202f]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -77,6 +80,12 @@ switches = [
 ]
 """
 
+#: What the checks of an installation find.
+FINDINGS = (
+    Finding("database", "well", "holds 9 runs"), Finding("daemon", "wrong", "does not answer at port 8765", "start it"),
+    Finding("agents", "watch", "2 of 10 nodes are silent [n1-2]", "metasched agent"), Finding("hook", "wrong", "no"),
+)  # fmt: skip
+
 
 def prepare(folder: Path) -> None:
     """Write the files that the commands read."""
@@ -120,6 +129,16 @@ def prepare(folder: Path) -> None:
     network = {"name": "machine", "stations": stations, "classes": classes}
     (folder / "network.json").write_text(json.dumps(network), encoding="utf-8")
     fewer = network | {"name": "few", "classes": [each | {"population": 2} for each in classes]}
+    script(folder / "launch", "cat launched.txt")
+    compiler(folder)
+    launched = ["host 0 a", "host 1 b", "host 2 a", "collective 1 1 2 2e-6", "collective 3 8 2 3e-6"]
+    launched += [
+        "collective 3 8 4 5e-6",
+        "collective 3 8 16 9e-6",
+        *(f"seen {at} {1e-6 * (1 + at % 7)}" for at in range(999)),
+    ]
+    (folder / "launched.txt").write_text("\n".join([*launched, "end 2.5", ""]), encoding="utf-8")
+    (folder / "site.toml").write_text("", encoding="utf-8")
     (folder / "networks.json").write_text(json.dumps([network, fewer]), encoding="utf-8")
 
 
@@ -153,6 +172,7 @@ def outputs() -> dict[str, Any]:
     found: dict[str, Any] = {}
     drawn: list[Any] = []
     really, Figure.savefig = Figure.savefig, lambda figure, *words, **more: drawn.append([shown(figure), more["dpi"]])  # type: ignore[method-assign]
+    checked, doctor._findings = doctor._findings, lambda settings: iter(FINDINGS)
     before, environment = Path.cwd(), dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -178,6 +198,7 @@ def outputs() -> dict[str, Any]:
         finally:
             os.chdir(before)
             Figure.savefig = really  # type: ignore[method-assign]
+            doctor._findings = checked
             os.environ.clear()
             os.environ.update(environment)
     return found
