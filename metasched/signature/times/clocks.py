@@ -59,135 +59,162 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
     InputError
         When processes wait for each other.
     """
-    count = len(trace.processes)
-    takes, busy = costs.messages(found)
-    eager = found.size < RENDEZVOUS
-    work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
-    per = np.repeat(np.asarray(costs.work())[:, None], int(phases.max(initial=0)) + 1, axis=1)
-    if pace is not None:
-        per = np.where(pace > 0.0, costs.stretch * pace, per)
-    meeting = _Collectives(trace.table, costs)
-    # Who takes part in an operation of some processes is not known: each spends its time as if all came at once.
-    apart = np.array([_apart(trace.table, each, costs) for each in range(len(trace.table.shape))])
+    return _Rounds(trace, found, phases, costs, pace).clocks()
 
-    at, last = found.first[:-1].copy(), found.first[1:]
-    clock, out, into = np.zeros(count), np.zeros(count), np.zeros(count)
-    sent, asked, there_at = (np.full(found.size.size, np.nan) for _ in range(3))
-    # Nobody waits for what has one end only.
-    there_at[found.half] = 0.0
-    spent = np.zeros((2, count, int(phases.max(initial=0)) + 1))
-    phase = phases[found.event]
-    target = np.where(found.half, found.source, found.target)
-    active = np.flatnonzero(at < last)
-    resting, gathered = np.zeros(count, dtype=bool), 0
-    ends_of: list[Ints] = []  # of the messages that have departed in this round
 
-    def depart(messages: Ints, since: Floats) -> None:
-        """The departure of messages (s): when both they and their links are ready."""
-        source = found.source[messages]
-        begin = np.maximum(since, out[source])
-        np.maximum.at(out, source, begin + busy[messages])
-        there_at[messages] = begin + takes[messages]
-        ends_of.extend((source, target[messages]))
+class _Rounds:
+    """The state of all processes, messages and links, and what each kind of operation does to it.
 
-    while active.size:
-        now = at[active]
-        kinds = found.kind[now]
-        advanced: list[Ints] = []
+    Attributes
+    ----------
+    at, clock, out, into : arrays of shape (processes,): the next operation of each process, its clock, and when its
+        link is free to send and to receive (s).
+    sent, asked, there_at : arrays of shape (messages,): when each was posted, its receiver asked for it, and it
+        arrives (s); NaN before.
+    spent : array of shape (2, processes, phases): seconds of work, and of calls.
+    """
 
-        working = active[kinds == WORK]
-        if working.size:
-            step = at[working]
-            took = work[found.action[step]] * per[working, phase[step]]
-            alone = apart[found.action[step]]
-            clock[working] += took + alone
-            spent[0, working, phase[step]] += took
-            spent[1, working, phase[step]] += alone
-            advanced.append(working)
+    def __init__(self, trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats | None) -> None:
+        self.count, self.table, self.found = len(trace.processes), trace.table, found
+        self.takes, self.busy = costs.messages(found)
+        self.eager = found.size < RENDEZVOUS
+        actions = range(len(trace.table.shape))
+        self.work = np.array([trace.table.instructions(each) for each in actions])
+        # Who takes part in an operation of some processes is not known: each spends its time as if all came at once.
+        self.apart = np.array([_apart(trace.table, each, costs) for each in actions])
+        number_of_phases = int(phases.max(initial=0)) + 1
+        self.pace = np.repeat(np.asarray(costs.work())[:, None], number_of_phases, axis=1)
+        if pace is not None:
+            self.pace = np.where(pace > 0.0, costs.stretch * pace, self.pace)
+        self.meeting = _Collectives(trace.table, costs)
 
-        posting = active[kinds == SEND]
-        if posting.size:
-            messages = found.message[found.request[at[posting]]]
-            sent[messages] = clock[posting]
-            ready = eager[messages] | ~np.isnan(asked[messages])
-            since = np.where(eager[messages], clock[posting], np.fmax(clock[posting], asked[messages]))
-            depart(messages[ready], since[ready])
-            advanced.append(posting)
+        self.at, self.last = found.first[:-1].copy(), found.first[1:]
+        self.clock, self.out, self.into = (np.zeros(self.count) for _ in range(3))
+        self.sent, self.asked, self.there_at = (np.full(found.size.size, np.nan) for _ in range(3))
+        # Nobody waits for what has one end only.
+        self.there_at[found.half] = 0.0
+        self.spent = np.zeros((2, self.count, number_of_phases))
+        self.phase = phases[found.event]
+        self.target = np.where(found.half, found.source, found.target)
+        self.resting, self.gathered = np.zeros(self.count, dtype=bool), 0
+        #: Both ends of the messages that have departed in this round.
+        self.ends_of: list[Ints] = []
 
-        asking = active[kinds == RECEIVE]
-        if asking.size:
-            messages = found.message[found.request[at[asking]]]
-            asked[messages] = clock[asking]
-            ready = ~eager[messages] & ~np.isnan(sent[messages])
-            depart(messages[ready], np.fmax(clock[asking], sent[messages])[ready])
-            advanced.append(asking)
+    def clocks(self) -> Clocks:
+        """The clocks once all operations are done; InputError when processes wait for each other."""
+        active = np.flatnonzero(self.at < self.last)
+        while active.size:
+            kinds = self.found.kind[self.at[active]]
+            advanced = [
+                do(chosen)
+                for kind, do in ((WORK, self._work), (SEND, self._post), (RECEIVE, self._ask))
+                if (chosen := active[kinds == kind]).size
+            ]
+            advanced.append(self._wait(active[kinds == WAIT]))
+            self.gathered += int(np.count_nonzero(kinds == COLLECTIVE))
+            if self.gathered == self.count:
+                advanced = [self._meet()]
+            active = np.concatenate(advanced)
+            self.at[active] += 1
+            active = active[self.at[active] < self.last[active]]
+        behind = self.at < self.last
+        if behind.any():
+            stuck = int(np.argmax(behind))
+            name = self.table.shapes[self.table.shape[int(self.found.action[self.at[stuck]])]].name
+            raise InputError(f"the processes wait for each other: process {stuck} in {name}")
+        return Clocks(self.clock, self.spent[0], self.spent[1])
 
-        waiting = active[kinds == WAIT]
-        if ends_of:
-            again = np.concatenate(ends_of)
-            waiting = np.concatenate([waiting, np.unique(again[resting[again]])])
-            ends_of.clear()
-        if waiting.size:
-            resting[waiting] = True
-            resumed = _resumed(waiting, at, clock, into, there_at, found, eager, busy, spent[1], phase)
-            resting[resumed] = False
-            advanced.append(resumed)
+    def _work(self, working: Ints) -> Ints:
+        step = self.at[working]
+        action, phase = self.found.action[step], self.phase[step]
+        took, alone = self.work[action] * self.pace[working, phase], self.apart[action]
+        self.clock[working] += took + alone
+        self.spent[0, working, phase] += took
+        self.spent[1, working, phase] += alone
+        return working
 
-        gathered += int(np.count_nonzero(kinds == COLLECTIVE))
-        if gathered == count:
-            ends = meeting.ends(found.action[at], clock, out)
-            spent[1, np.arange(count), phase[at]] += ends - clock
-            clock[:] = ends
-            np.maximum(out, clock, out=out, where=ends > 0)
-            gathered, advanced = 0, [np.arange(count)]
+    def _post(self, posting: Ints) -> Ints:
+        """Sends: a small message departs at once, a large one when its receiver has asked for it."""
+        messages = self.found.message[self.found.request[self.at[posting]]]
+        now, eager, asked = self.clock[posting], self.eager[messages], self.asked[messages]
+        self.sent[messages] = now
+        self._depart(messages, np.where(eager, now, np.fmax(now, asked)), eager | ~np.isnan(asked))
+        return posting
 
-        active = np.concatenate([np.zeros(0, dtype=np.int64), *advanced])
-        at[active] += 1
-        active = active[at[active] < last[active]]
-    if (at < last).any():
-        stuck = int(np.argmax(at < last))
-        name = trace.table.shapes[trace.table.shape[int(found.action[at[stuck]])]].name
-        raise InputError(f"the processes wait for each other: process {stuck} in {name}")
-    return Clocks(clock, spent[0], spent[1])
+    def _ask(self, asking: Ints) -> Ints:
+        """Receives: a large message departs when it has been posted."""
+        messages = self.found.message[self.found.request[self.at[asking]]]
+        now, sent = self.clock[asking], self.sent[messages]
+        self.asked[messages] = now
+        self._depart(messages, np.fmax(now, sent), ~self.eager[messages] & ~np.isnan(sent))
+        return asking
+
+    def _depart(self, messages: Ints, since: Floats, ready: NDArray[np.bool_]) -> None:
+        """The departure of those messages that are ready, as soon as their links are (s)."""
+        messages = messages[ready]
+        source = self.found.source[messages]
+        begin = np.maximum(since[ready], self.out[source])
+        np.maximum.at(self.out, source, begin + self.busy[messages])
+        self.there_at[messages] = begin + self.takes[messages]
+        self.ends_of.extend((source, self.target[messages]))
+
+    def _wait(self, waiting: Ints) -> Ints:
+        """Those that begin to wait, and those resting of whom a message has departed: which of them go on."""
+        if self.ends_of:
+            again = np.concatenate(self.ends_of)
+            waiting = np.concatenate([waiting, np.unique(again[self.resting[again]])])
+            self.ends_of.clear()
+        if not waiting.size:
+            return waiting
+        self.resting[waiting] = True
+        resumed = self._resumed(waiting)
+        self.resting[resumed] = False
+        return resumed
+
+    def _resumed(self, waiting: Ints) -> Ints:
+        """Those of whom all requests are complete; their clocks are set to when they are."""
+        found, step = self.found, self.at[waiting]
+        first, many = found.request[step], found.end[step] - found.request[step]
+        most = int(many.max(initial=0))
+        complete = np.ones(waiting.size, dtype=bool)
+        for place in range(most):
+            some = np.flatnonzero(complete & (place < many))
+            requests = first[some] + place
+            messages = found.message[requests]
+            complete[some] &= (found.sending[requests] & self.eager[messages]) | ~np.isnan(self.there_at[messages])
+        waiting, first, many = waiting[complete], first[complete], many[complete]
+        if not waiting.size:
+            return waiting
+        until = self.clock[waiting].copy()
+        for place in range(most):
+            some = np.flatnonzero(place < many)
+            requests = first[some] + place
+            messages, receiver = found.message[requests], waiting[some]
+            arrived = self.there_at[messages]
+            gets = ~found.sending[requests]
+            arrived = np.where(gets, np.maximum(arrived, self.into[receiver] + self.busy[messages]), arrived)
+            self.into[receiver] = np.where(gets, arrived, self.into[receiver])
+            arrived = np.where(gets | ~self.eager[messages], arrived, 0.0)
+            until[some] = np.maximum(until[some], arrived)
+        self.spent[1, waiting, self.phase[self.at[waiting]]] += until - self.clock[waiting]
+        self.clock[waiting] = until
+        return waiting
+
+    def _meet(self) -> Ints:
+        """The collective operation in which all processes are."""
+        everybody = np.arange(self.count)
+        ends = self.meeting.ends(self.found.action[self.at], self.clock, self.out)
+        self.spent[1, everybody, self.phase[self.at]] += ends - self.clock
+        self.clock[:] = ends
+        np.maximum(self.out, self.clock, out=self.out, where=ends > 0)
+        self.gathered = 0
+        return everybody
 
 
 def _apart(table: ActionTable, action: int, costs: Costs) -> float:
     """Seconds of an action that is an operation of some of the processes, else 0."""
     some = some_of(table.shapes[table.shape[action]].name, table.numbers[action])
     return costs.among(some[0].removeprefix("i"), table.volume(action), some[1]) if some is not None else 0.0
-
-
-def _resumed(
-    waiting: Ints, at: Ints, clock: Floats, into: Floats, there_at: Floats, found: Exchanges,
-    eager: NDArray[np.bool_], busy: Floats, spent: Floats, phase: Ints,
-) -> Ints:  # fmt: skip
-    """Which processes resume, since all of their requests are complete; their clocks are set to when they do."""
-    step = at[waiting]
-    first, many = found.request[step], found.end[step] - found.request[step]
-    most = int(many.max(initial=0))
-    complete = np.ones(waiting.size, dtype=bool)
-    for place in range(most):
-        some = np.flatnonzero(complete & (place < many))
-        requests = first[some] + place
-        messages = found.message[requests]
-        complete[some] &= (found.sending[requests] & eager[messages]) | ~np.isnan(there_at[messages])
-    waiting, first, many = waiting[complete], first[complete], many[complete]
-    if not waiting.size:
-        return waiting
-    until = clock[waiting].copy()
-    for place in range(most):
-        some = np.flatnonzero(place < many)
-        requests = first[some] + place
-        messages, receiver = found.message[requests], waiting[some]
-        arrived = there_at[messages]
-        gets = ~found.sending[requests]
-        arrived = np.where(gets, np.maximum(arrived, into[receiver] + busy[messages]), arrived)
-        into[receiver] = np.where(gets, arrived, into[receiver])
-        arrived = np.where(gets | ~eager[messages], arrived, 0.0)
-        until[some] = np.maximum(until[some], arrived)
-    spent[waiting, phase[at[waiting]]] += until - clock[waiting]
-    clock[waiting] = until
-    return waiting
 
 
 class _Collectives:
