@@ -20,7 +20,8 @@ import psutil
 import pytest
 
 from metasched.records import InputError, Settings
-from metasched.schedulers import local
+from metasched.schedulers import host_monitors, local
+from monitors.sampling import Average
 from monitors.sensors.cpu import ProbedCpu
 
 
@@ -82,7 +83,7 @@ def test_the_least_of_several_links_counts_and_none_where_one_was_not_measured(m
         def __init__(self, name: str, speed: float | None) -> None:
             self.read = lambda: speed or speeds[name]
 
-    monkeypatch.setattr(local, "CorrectedLink", Link)
+    monkeypatch.setattr(host_monitors, "CorrectedLink", Link)
     assert run("true", interfaces=["eth0", "eth1"]).record.run.min_avg_avail_bw == 300.0
     assert run("true", interfaces=["eth0", "eth1"], speeds={"eth0": 100.0}).record.run.min_avg_avail_bw == 100.0
     assert math.isnan(run("true", interfaces=["eth0", "eth2"]).record.run.min_avg_avail_bw)
@@ -217,6 +218,15 @@ def test_the_clock_of_a_run_is_the_one_asked_for_or_else_the_fixed_one_of_the_ho
     assert ("frequency" in document) == (stored is not None)
 
 
+class Meter:
+    """A meter that reads 100 W of the node."""
+
+    covers = "node"
+
+    def read(self) -> float:
+        return 100.0
+
+
 @pytest.mark.parametrize(
     ("count", "processors", "expected"),
     [
@@ -229,34 +239,31 @@ def test_a_run_is_given_its_part_of_what_the_host_drew(
     count: int | None, processors: int, expected: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, busy = iter([1.0, 7.0]), iter([100.0, 112.0])
-    monkeypatch.setattr(local, "seconds_of_children", lambda: next(own))
-    monkeypatch.setattr(local, "busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(host_monitors, "seconds_of_children", lambda: next(own))
+    monkeypatch.setattr(host_monitors, "busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(host_monitors, "find_meter", Meter)
+    monitors = host_monitors.HostMonitors(processors, None, {})
     monkeypatch.setattr(psutil, "cpu_count", lambda: count)
-    warnings: list[str] = []
-    found = local._Used().share(80.0, 10.0, processors, 20.0, "node", warnings)
-    assert (found, warnings) == (pytest.approx(expected), [])
+    found = monitors.found({"power": Average(80.0, 20, "")}, 10.0, processors, 20.0)
+    assert (float(found.cells["energy"]), found.warnings) == (pytest.approx(expected), ())
 
 
 def test_without_what_the_host_was_busy_with_the_energy_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> float:
         raise OSError("hidden")
 
-    monkeypatch.setattr(local, "busy_seconds", fail)
-    warnings: list[str] = []
-    assert math.isnan(local._Used().share(80.0, 10.0, 2, 20.0, "node", warnings))
-    assert warnings == ["the energy of the run is unknown: the kernel does not report how busy it was"]
+    monkeypatch.setattr(host_monitors, "busy_seconds", fail)
+    monkeypatch.setattr(host_monitors, "find_meter", Meter)
+    found = host_monitors.HostMonitors(2, None, {}).found({"power": Average(80.0, 20, "")}, 10.0, 2, 20.0)
+    unknown = "the energy of the run is unknown: the kernel does not report how busy it was"
+    assert (found.cells, found.warnings) == ({"monitors": unknown}, (unknown,))
 
 
 @pytest.mark.parametrize(("watts", "covers"), [(100.0, "node"), (0.0, None)])
 def test_the_energy_of_a_run_is_recorded_where_a_meter_tells_some(
     watts: float, covers: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Meter:
-        covers = "node"
-
-        def read(self) -> float:
-            return watts
-
-    monkeypatch.setattr(local, "find_meter", Meter)
+    monkeypatch.setattr(Meter, "read", lambda _: watts)
+    monkeypatch.setattr(host_monitors, "find_meter", Meter)
     extra = run(*python("sum(range(10**6))")).record.run.extra
     assert (extra.get("energy_covers"), float(extra.get("energy", "0")) > 0.0) == (covers, covers is not None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metasched.schedulers import local
+from metasched.schedulers import host_monitors, local
 from monitors.sensors.power.cray import PmCounters
 from monitors.sensors.power.found import find_meter, fixed_clock
 from monitors.sensors.power.hwmon import Hwmon
@@ -153,18 +153,18 @@ class Constant:
 
 
 def test_a_run_is_stored_with_its_energy_and_its_clock_where_they_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "find_meter", lambda: Constant())
+    monkeypatch.setattr(host_monitors, "find_meter", lambda: Constant())
     monkeypatch.setattr(local, "fixed_clock", lambda: 1800.0)
     readings = iter((10.0, 30.0))
-    monkeypatch.setattr(local, "busy_seconds", lambda: next(readings))
+    monkeypatch.setattr(host_monitors, "busy_seconds", lambda: next(readings))
     own = iter((1.0, 6.0))
-    monkeypatch.setattr(local, "seconds_of_children", lambda: next(own))
-    monkeypatch.setattr(local.psutil, "cpu_count", lambda: 8)
+    monkeypatch.setattr(host_monitors, "seconds_of_children", lambda: next(own))
+    monkeypatch.setattr(host_monitors.psutil, "cpu_count", lambda: 8)
     asked = {"application": "a", "problem_size": 1, "processors": 2, "interval": 0.02}
     run = local.run(["sleep", "0.1"], idle_watts=20.0, **asked).record.run
     assert run.energy == pytest.approx((20.0 * 2 / 8 + 30.0 * 5 / 20) * run.execution_time, rel=1e-6)
     assert (run.energy_covers, run.settings.frequency) == ("node", 1800.0)
-    monkeypatch.setattr(local, "find_meter", lambda: None)
+    monkeypatch.setattr(host_monitors, "find_meter", lambda: None)
     monkeypatch.setattr(local, "fixed_clock", lambda: None)
     plain = local.run(["true"], application="a", problem_size=1, processors=1, interval=0.02).record.run
     assert (plain.energy, plain.energy_covers, plain.settings.frequency) == (None, "", None)
@@ -174,8 +174,8 @@ def test_a_run_has_no_energy_where_the_kernel_does_not_tell_who_worked(monkeypat
     def fail() -> float:
         raise OSError("/proc/stat is hidden")
 
-    monkeypatch.setattr(local, "find_meter", lambda: Constant())
-    monkeypatch.setattr(local, "busy_seconds", fail)
+    monkeypatch.setattr(host_monitors, "find_meter", lambda: Constant())
+    monkeypatch.setattr(host_monitors, "busy_seconds", fail)
     finished = local.run(["sleep", "0.05"], application="a", problem_size=1, processors=1, interval=0.02)
     assert (finished.record.run.energy, finished.record.exit_status) == (None, 0)
     assert "the energy of the run is unknown: the kernel does not report how busy it was" in finished.warnings
