@@ -144,6 +144,6 @@ answers: $(VENV)/.installed-test ## write down anew the answers, outputs and def
 	$(BIN)/python -m tests.cli.outputs >tests/cli/outputs.json
 	$(BIN)/python -m tests.cli.asked >tests/cli/asked.json
 	$(BIN)/python -m tests.sites.days >tests/sites/days.json
-	for room in predictors predictors/analytic placement store/database service/state signature signature/traces simulation queueing contention monitors/forecasters service/api; do \
+	for room in predictors predictors/analytic placement store/database service/state signature signature/rules signature/traces simulation queueing contention monitors/forecasters service/api; do \
 	  $(BIN)/python -m tests.$$(echo $$room | tr / .).answers >answers.json && mv answers.json tests/$$room/answers.json || exit 1; \
 	done
