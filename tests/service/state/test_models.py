@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -14,9 +15,10 @@ from metasched.predictors.contract import Saved
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import PhaseMark, Run
+from metasched.records import InputError, PhaseMark, Run
 from metasched.service.state import models as module
-from metasched.service.state.models import Models
+from metasched.service.state.fit_workers import Fit, FitWorkers
+from metasched.service.state.models import MANY, Models
 from metasched.store import documents
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import RecordedRun, Selection
@@ -197,3 +199,41 @@ def test_what_was_forgotten_is_lent_to_nobody(tmp_path: Path) -> None:
         found = models.predictor("cg", "new")
         assert isinstance(found, RobustPredictor)
         assert (found.lent, len(found.window)) == ((), 1)
+
+
+class Elsewhere(FitWorkers):
+    """Workers that fit where they are asked, but for some applications, and fail after some models."""
+
+    def __init__(self, failing: Collection[str] = (), after: int = 99) -> None:
+        self.failing, self.left, self.asked = failing, after, list[str]()
+
+    def fit(self, fits: Iterable[Fit]) -> Iterator[tuple[Fit, Saved | Exception]]:
+        for fit in fits:
+            if not self.left:
+                raise OSError("the scheduler has gone")
+            self.left -= 1
+            self.asked.append(fit.application)
+            yield fit, InputError("no memory") if fit.application in self.failing else fit.fitted()
+
+
+@pytest.mark.parametrize(
+    ("count", "workers", "asked"),
+    [
+        (MANY - 1, Elsewhere(), 0), (MANY, Elsewhere(), MANY), (MANY, Elsewhere(["a1", "a3"]), MANY),
+        (MANY, Elsewhere(after=2), 2), (MANY, None, 0),
+    ],
+)  # fmt: skip
+def test_many_models_are_begun_by_workers_and_those_that_they_fail_to_fit_by_the_daemon(
+    count: int, workers: Elsewhere | None, asked: int, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "metasched.db") as store:
+        for number in range(count):
+            store.runs.add_all(
+                RecordedRun(replace(run("east", n, 2), application=f"a{number}")) for n in (300.0, 400.0)
+            )
+        models = Models(store, workers)
+        models.start()
+        models.stop()
+        assert (models.failures, len(models.all()), store.runs.to_learn()) == (0, count, ())
+        assert {each.runs for each in models.learned().values()} == {2}
+    assert len(workers.asked if workers else ()) == asked
