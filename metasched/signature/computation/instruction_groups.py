@@ -115,7 +115,7 @@ class Placement:
             sound = known and 0 <= found.dimension < wide and 0 < len(numbers) <= 64
             sound = sound and all(0 <= each < groups for each in numbers)
             sound = sound and len(ends) == (len(numbers) - 1 if found.kind == "parts" else 0)
-            sound = sound and all(name == "n" for end in ends for _, name in end.terms)
+            sound = sound and not any(end.modulus or {name for _, name in end.terms} - {"n"} for end in ends)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise

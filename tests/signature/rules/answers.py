@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 from whole_documents import written_down
 
+from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE, grouped, levels, placed, profiled
 from metasched.signature.computation.workloads import one_workload
 from metasched.signature.equations.expression_search import atoms
@@ -27,6 +30,8 @@ from metasched.signature.equations.topologies import (
     greedy,
 )  # fmt: skip
 from metasched.signature.equations.transforms import PowerLaw, WholeForm, weight_form
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.number_rules import number, regression, shared_out
 from metasched.signature.rules.numbered_runs import spread
 from metasched.signature.rules.rank_rules import rank
@@ -38,6 +43,7 @@ from metasched.signature.times.costs import BlockCosts
 from metasched.signature.times.prediction import LABEL, assumed
 from metasched.signature.traces.actions import LISTS, PEERS, shape_of
 from tests.signature.answers import digest_of
+from tests.signature.drawn_on_grids import drawn
 
 COUNTS = ([8, 16, 32], [16, 36, 64], [4, 16, 64], [9, 18, 27], [12, 24, 48], [60])
 AMOUNTS: tuple[Callable[[int, int], float], ...] = (
@@ -85,6 +91,7 @@ def answers() -> dict[str, Any]:
         "grown": [grown([2, 4, 8, 16], each, 100) for each in product((1e-6, 3e-6), repeat=4)],
         "costs": {name: costs_of(name) for name in NAMES},
         "times by size": times(),
+        "documents": dict(changed()),
     }  # fmt: skip
 
 
@@ -212,6 +219,53 @@ def times() -> dict[str, Any]:
         for name in ("alltoall", "bcast") for size in (1000.0, 10.0)
     }  # fmt: skip
     return {name: [each.tolist() for each in both] for name, both in times_by_size(measured, 40).items()}
+
+
+#: Seeds of programs whose documents have every kind of rule.
+DOCUMENTS = (2, 5, 7, 17)
+ODD: tuple[Any, ...] = (-1, 0, 1, 64, 65, 101, 1e9, 1e41, -333, 0.5, "n", "last", "P7", "", None, [], [0], {})
+
+
+def changed() -> Iterator[tuple[str, str]]:
+    """Of each kind of place in documents which odd values are refused there (x), and last whether it may be missing."""
+    kinds: dict[str, tuple[Any, list[Any]]] = {}
+    for seed in DOCUMENTS:
+        program = drawn(seed)
+        whole = json.loads(json.dumps(fit([program.trace(count) for count in program.counts]).application.as_dict()))
+        assert Application.of(whole).as_dict() == whole
+        for place in places(whole):
+            kinds.setdefault(re.sub(r"\d+", "", "/".join(map(str, place))), (whole, place))
+    for kind, (whole, place) in sorted(kinds.items()):
+        yield kind, "".join(".x"[refused(whole, place, odd)] for odd in (*ODD, MISSING))
+
+
+MISSING = object()
+
+
+def places(part: Any, place: tuple[Any, ...] = ()) -> Iterator[list[Any]]:
+    """The ways to all values of a document, of parts too."""
+    if place:
+        yield list(place)
+    items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    for key, value in items:
+        yield from places(value, (*place, key))
+
+
+def refused(whole: Any, place: list[Any], odd: Any) -> bool:
+    """Whether a document is refused with another value in a place."""
+    *ways, last = place
+    document = json.loads(json.dumps(whole))
+    inner = document
+    for way in ways:
+        inner = inner[way]
+    inner[last] = odd
+    if odd is MISSING:
+        del inner[last]
+    try:
+        Application.of(document)
+    except InputError:
+        return True
+    return False
 
 
 if __name__ == "__main__":
