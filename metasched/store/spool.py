@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from metasched.records import InputError, Run
-from metasched.store.database.engine import default_location
+from metasched.store.database.engine import default_location, name_of, url_of
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.files.user_folders import state_folder
@@ -63,7 +63,7 @@ def drain(store: Store) -> tuple[str, ...]:
     for path in sorted(folder().glob("*.json")):
         try:
             meant_for, record = _from_document(json.loads(read_text(path)))
-            if meant_for == _canonical(store.name):
+            if _canonical(meant_for) == _canonical(store.name):
                 store.runs.add_all([record])
                 path.unlink(missing_ok=True)
         except (KeyError, TypeError, ValueError) as error:
@@ -75,12 +75,16 @@ def _spool(record: RecordedRun, location: str | os.PathLike[str] | None) -> Path
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder() / f"{record.uid}.json"
     database = _canonical(os.fspath(default_location() if location is None else location))
-    write_text_atomically(path, json.dumps(_document(record, database), indent=1))
+    write_text_atomically(path, json.dumps(_document(record, database), indent=1), mode=0o600)
     return path
 
 
-def _canonical(name: str) -> str:
-    """One spelling for each database, whichever folder we are in."""
+def _canonical(location: str) -> str:
+    """One spelling for each database, whichever folder we are in, without a password."""
+    try:
+        name = name_of(url_of(location))
+    except InputError:  # the run waits until the file is mended by hand
+        return location
     return name if "://" in name else str(Path(name).resolve())
 
 

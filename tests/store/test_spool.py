@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
@@ -56,6 +58,51 @@ def test_a_run_waits_for_its_own_database(tmp_path: Path) -> None:
         assert spool.drain(store) == ()
         assert store.runs.learnable() == ()
     assert len(list(spool.folder().iterdir())) == 1
+
+
+@pytest.mark.parametrize("waits", [str, "sqlite:///{}".format])
+@pytest.mark.parametrize("comes", [str, "sqlite:///{}".format])
+def test_a_database_is_the_same_by_its_path_and_by_its_url(
+    tmp_path: Path, waits: Callable[[Path], str], comes: Callable[[Path], str]
+) -> None:
+    path = tmp_path / "a.db"
+    spoil(path)
+    spool.keep(RecordedRun(RUN), waits(path))
+    path.unlink()
+    with Store.open(comes(path)) as store:
+        assert spool.drain(store) == ()
+        assert store.runs.learnable() == (RUN,)
+    assert list(spool.folder().iterdir()) == []
+
+
+def test_no_password_waits_on_the_disk_and_only_the_user_reads_the_file() -> None:
+    (warning,) = spool.keep(RecordedRun(RUN), "postgresql+psycopg://ann:hush@/runs?host=/nowhere")
+    assert "waits in" in warning
+    (path,) = spool.folder().iterdir()
+    assert "hush" not in path.read_text()
+    assert "ann" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_for_what_is_no_database_is_not_lost(tmp_path: Path) -> None:
+    (warning,) = spool.keep(RecordedRun(RUN), "my sql://ann@/runs")
+    assert "is not the URL of a database" in warning
+    assert "waits in" in warning
+    with Store.open(tmp_path / "a.db") as store:
+        assert spool.drain(store) == ()
+    assert len(list(spool.folder().iterdir())) == 1
+
+
+def test_a_file_that_names_its_database_by_a_whole_url_is_still_stored(tmp_path: Path) -> None:
+    database = tmp_path / "a.db"
+    spoil(database)
+    spool.keep(RecordedRun(RUN), database)
+    (path,) = spool.folder().iterdir()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"database": f"sqlite:///{database}"}))
+    database.unlink()
+    with Store.open(database) as store:
+        assert spool.drain(store) == ()
+        assert store.runs.learnable() == (RUN,)
 
 
 def test_a_spooled_run_that_was_stored_already_is_not_stored_twice(tmp_path: Path) -> None:

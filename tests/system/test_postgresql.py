@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from metasched.records import InputError, Load, Run
+from metasched.store import spool
 from metasched.store.database.backup import backup, restore
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.schema import VERSION_TABLE
@@ -50,6 +51,21 @@ def test_runs_loads_and_models_come_out_as_they_went_in(url: str) -> None:
         np.testing.assert_array_equal(store.loads.all(node="n0").time, [0, 10, 20])
         assert store.models.save("cg", "c8", {"format": 1}) == 1
         assert store.models.document("cg", "c8") == {"format": 1}
+
+
+def test_a_run_that_waited_for_the_server_is_stored_whatever_the_password(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(Store, "open", lambda *_, **__: 1 / 0)
+    (warning,) = spool.keep(RecordedRun(RUN), url.replace("metasched@", "metasched:hush@"))
+    assert "waits in" in warning
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert "hush" not in "".join(path.read_text() for path in spool.folder().iterdir())
+    with Store.open(url.replace("metasched@", "metasched:other@")) as store:
+        assert spool.drain(store) == ()
+        assert store.runs.learnable() == (RUN,)
 
 
 def test_many_processes_open_a_fresh_database_at_once_and_lose_nothing(url: str) -> None:

@@ -26,6 +26,7 @@ from metasched.store.database.opened_file import MovedFileError, OpenedFile
 from metasched.store.errors import StoreError
 from metasched.store.files.user_folders import data_folder
 
+_NO_URL = "is not the URL of a database"
 _NO_DATABASE = "is not a SQLite database"
 _DAMAGED = "is damaged; restore it from a copy"
 _NO_ACCESS = "cannot be opened: there is no such folder, no permission, or its disk is read-only"
@@ -58,14 +59,13 @@ def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
     location : URL, or path of a SQLite file.
     timeout : how long a lock is waited for, and a server's answer (s).
     """
-    text = os.fspath(location)
+    url = url_of(location)
     try:
-        url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
         engine = _engine(url)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(f"no driver is installed for it ({error})", where=name_of(url)) from None
     except (ArgumentError, ValueError):
-        raise InputError("is not the URL of a database") from None
+        raise InputError(_NO_URL) from None
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", lambda connection, _: _prepare(connection, timeout))
         event.listen(engine, "begin", _begin)
@@ -73,6 +73,21 @@ def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
             OpenedFile(engine)
     limit_answers(engine, timeout)
     return engine
+
+
+def url_of(location: str | os.PathLike[str]) -> URL:
+    """The URL of a database that is given as one, or as the path of a SQLite file.
+
+    Raises
+    ------
+    InputError
+        When it looks like a URL and is none of a database.
+    """
+    text = os.fspath(location)
+    try:
+        return make_url(text) if "://" in text else URL.create("sqlite", database=text)
+    except (ArgumentError, ValueError):
+        raise InputError(_NO_URL) from None
 
 
 def make_as_folder_owner(engine: Engine) -> None:
