@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "hooks")]
 sys.dont_write_bytecode = True
 
-from metasched_advice import Advised, Submitted, asking, left_alone, listed, seconds
+from metasched_advice import Advised, Submitted, asking, left_alone, listed, said, seconds
 from metasched_hooks import check, run, settings
 from metasched_site_verifier import SiteVerifier, named
 
@@ -90,9 +90,12 @@ def judged(job: Job) -> List[str]:
     """What is answered about a job, the result at the end."""
     if "metasched=" not in job.get("ac", ""):
         return ["RESULT STATE ACCEPT"]
-    advised, why = asking(HERE).about(lambda found: submitted(job, found))
-    if advised is not None:
-        return [*changes(job, advised, settings(HERE)), "RESULT STATE CORRECT"]
+    try:
+        advised, why = asking(HERE).about(lambda found: submitted(job, found))
+        if advised is not None:
+            return [*changes(job, advised, settings(HERE)), "RESULT STATE CORRECT"]
+    except Exception as error:
+        why = said(str(error))
     if why:
         return ["LOG WARNING metasched: job unchanged: {}".format(why), "RESULT STATE ACCEPT"]
     return ["RESULT STATE ACCEPT"]
@@ -142,4 +145,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, 1)  # metasched-jsv goes on answering

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from metasched_hooks import ask, begin, deadline_of, plain, settings
+from metasched_hooks import ask, begin, deadline_of, number, plain, settings
 
 #: Nodes that an answer may name, and processors that a mark may.
 MOST_NODES, MOST_PROCESSORS = 10000, 10000000
@@ -56,6 +56,8 @@ class Submitted:
         self.wrong = ""  # with the mark
         if len(mark) > LONGEST_MARK:
             mark, self.wrong = "", "the mark is longer than {} characters".format(LONGEST_MARK)
+        if not re.match(r"[A-Za-z0-9_=.,+-]*\Z", mark):  # the daemon would read it up to there
+            self.wrong = "the mark holds other characters than letters, digits and _=.,+-"
         words = [word.partition("=")[::2] for word in mark.split(",")]
         self.words = dict(words)  # type: Words
         if len(self.words) < len(set(words)):
@@ -70,7 +72,7 @@ class Submitted:
         """What the daemon is asked, by what hooks.conf says."""
         if self.wrong:
             raise UnsoundError(self.wrong)
-        name, size = self.words.get("app", ""), float(self.words.get("n", ""))
+        name, size = self.words.get("app", ""), number(self.words.get("n", ""))
         if not re.match(r"[A-Za-z0-9_.+-]{1,64}\Z", name) or not (0 < size < math.inf):
             raise UnsoundError("app={},n={} is no mark".format(name, size))
         if not 1 <= self.least <= self.most:
@@ -135,7 +137,7 @@ def takes_part(user: str, found: Dict[str, str]) -> bool:
     """Whether the administrator lets jobs of this user take part."""
     if "canary_users" in found and user not in listed(found["canary_users"]):
         return False
-    return random.random() * 100 < float(found.get("canary_share", "100"))  # noqa: S311
+    return random.random() * 100 < number(found.get("canary_share", "100"))  # noqa: S311
 
 
 def user_number(name: str) -> str:
@@ -195,8 +197,8 @@ def checked(answer: Any, asked: Dict[str, Any]) -> List[str]:
     if not isinstance(answer.get("partition"), str) or not NAME.match(answer["partition"]):
         raise UnsoundError("it names no queue")
     count, processors = answer.get("node_count"), answer.get("processors")
-    for number in (count, processors):
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+    for each in (count, processors):
+        if not isinstance(each, int) or isinstance(each, bool) or each < 1:
             raise UnsoundError("it counts no nodes or processors")
     low = asked.get("min_processors", asked.get("processors", [0])[0])
     high = asked.get("max_processors", asked.get("processors", [0])[0])

@@ -6,6 +6,7 @@ Lies beside the hooks of a scheduler. Needs nothing but the standard library of 
 import http.client
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -16,8 +17,9 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 #: How long the daemon may take in all to take jobs (s), and how many jobs one epilog tells of.
 PATIENCE, MOST = 5.0, 50
-#: Longest deadline that is taken from hooks.conf, well below any scheduler's own patience with its hooks (s).
-LONGEST = 2.0
+#: The deadline where hooks.conf sets none above 0, and the longest that is taken from it, well below any scheduler's
+#: own patience with its hooks (s).
+DEADLINE, LONGEST = 0.2, 2.0
 #: Statuses that say that a job itself cannot be taken, whenever it is sent. All others may be different tomorrow.
 REFUSED = (400, 413, 422)
 #: Bytes of a script that count, and of an answer that are read.
@@ -38,14 +40,31 @@ class _Local(http.client.HTTPConnection):
 
 
 def settings(here: Path, name: str = "hooks.conf") -> Dict[str, str]:
-    """What hooks.conf in a folder says, or another file of its form."""
+    """What hooks.conf in a folder says, or another file of its form.
+
+    Its lines are ``key = value``. Blanks around both do not count; of a key that is given twice the last counts; a line
+    that begins with # is a comment, and a # further on belongs to the value. All hooks, and the doctor, read it so.
+    """
     found = {"address": "127.0.0.1:8765", "state": "/var/lib/metasched/hooks", "off": str(here / "metasched.off")}
     with suppress(OSError):
-        for line in (here / name).read_text().splitlines():
-            key, equals, value = line.partition("=")
-            if equals and not key.lstrip().startswith("#"):
-                found[key.strip()] = value.strip()
+        for line in (here / name).read_bytes().split(b"\n"):
+            key, equals, value = (part.strip().decode("utf-8", "surrogateescape") for part in line.partition(b"="))
+            if equals and not key.startswith("#"):
+                found[key] = value
     return found
+
+
+def number(text: str) -> float:
+    """The number that a text holds, as all hooks and the daemon read one.
+
+    Raises
+    ------
+    ValueError
+        Where it is none: Python alone would read 1_000, and digits of all scripts.
+    """
+    if not re.match(r"[0-9.eE+-]+\Z", text):
+        raise ValueError("{!r} is no number".format(text))
+    return float(text)
 
 
 def plain(name: bytes) -> str:
@@ -233,10 +252,10 @@ def begin(work: Callable[[], Any]) -> Tuple[threading.Thread, Outcome]:
 def deadline_of(found: Dict[str, str]) -> float:
     """How long a scheduler is kept waiting at most (s)."""
     try:
-        deadline = float(found.get("deadline", "0.2"))
+        deadline = number(found.get("deadline", ""))
     except ValueError:
-        deadline = 0.2
-    return deadline if 0 < deadline <= LONGEST else LONGEST
+        deadline = 0.0
+    return min(deadline, LONGEST) if deadline > 0 else DEADLINE
 
 
 #: Tells of the job that has ended, None where there is none: given the folder of kept jobs, the settings and the time.
@@ -256,7 +275,7 @@ def host_loads(here: Path, name: str = "hooks.conf") -> Dict[str, float]:
 
     def asked() -> Dict[str, float]:
         sample = ask(found, "/sample", None, time.monotonic() + deadline_of(found))
-        if not abs(time.time() - float(sample["time"])) <= float(found.get("oldest", "120")):
+        if not abs(time.time() - float(sample["time"])) <= number(found.get("oldest", "120")):
             return {}
         most = {"available_cpu": 1.0, "available_bandwidth": 1e9}
         return {key: float(sample[key]) for key in most if _within(sample.get(key), most[key])}
@@ -290,13 +309,16 @@ def epilog(here: Path, ended: Ended, forget: Callable[[Path], None] = lambda sta
     tell(found, kept)
 
 
-def run(main: Callable[[], None]) -> None:
-    """Run a hook that must never fail; with ``--check`` it says so where it does."""
+def run(main: Callable[[], None], status: int = 0) -> None:
+    """Run a hook, and leave with a status where it fails: by default with 0, since most must never fail.
+
+    With ``--check`` that is 1.
+    """
     try:
         main()
     except Exception as error:
         print("metasched: {}".format(error), file=sys.stderr)
-        sys.exit(sys.argv[1:] == ["--check"])
+        sys.exit(1 if sys.argv[1:] == ["--check"] else status)
 
 
 if __name__ == "__main__":  # with --check, for hooks that have no such option themselves

@@ -21,7 +21,7 @@ local MOST_NODES, MOST_PROCESSORS = 100000, 10000000
 local MOST_NAME, MOST_BRACKETS, MOST_DIGITS = 255, 4, 9
 
 local function read_settings(path)
-  local settings = { address = "127.0.0.1:8765", deadline = "0.2", mark = "yes", partitions = "default" }
+  local settings = { address = "127.0.0.1:8765", mark = "yes", partitions = "default" }
   local file = io.open(path, "r")
   if not file then return settings end
   for line in file:lines() do
@@ -30,6 +30,11 @@ local function read_settings(path)
   end
   file:close()
   return settings
+end
+
+-- The number that a text holds, as all hooks and the daemon read one: Lua alone would read 0x10.
+local function number(value)
+  return tostring(value):match("^%s*[%d.eE+-]+%s*$") and tonumber(value)
 end
 
 local function read_rules(path)
@@ -59,7 +64,10 @@ local settings = read_settings(HERE .. "hooks.conf")
 local rules = read_rules(HERE .. "rules.lua")
 local token = first_line(settings.token_file)
 math.randomseed(os.time())
-local deadline_seconds = math.min(tonumber(settings.deadline) or 0.2, 2.0)
+-- Where hooks.conf sets no deadline above 0, and the longest that is taken from it (s).
+local DEADLINE, LONGEST = 0.2, 2.0
+local deadline_seconds = number(settings.deadline) or 0
+deadline_seconds = deadline_seconds > 0 and math.min(deadline_seconds, LONGEST) or DEADLINE
 
 local function given(value)
   value = tonumber(value)
@@ -70,7 +78,7 @@ end
 -- What the job is ------------------------------------------------------------------------------------------------
 
 local function sound(application, size)
-  size = tonumber(size)
+  size = number(size)
   if type(application) ~= "string" or #application > 64 or not application:match("^[%w_.+-]+$") then return nil end
   if not size or size ~= size or size <= 0 or size == math.huge then return nil end
   return { application = application, size = size }
@@ -256,7 +264,7 @@ local function takes_part(job_desc, part_list, uid)
     if not named then wanted = part.flag_default == 1 end
     inside = inside or (wanted and listed("canary_partitions", name))
   end
-  return inside and math.random() * 100 < (tonumber(settings.canary_share) or 100)
+  return inside and math.random() * 100 < (number(settings.canary_share or "100") or 0)
 end
 
 -- Asking ---------------------------------------------------------------------------------------------------------

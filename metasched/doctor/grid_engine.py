@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
-from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, switched_off, undelivered
+from metasched.doctor.hook_settings import STATE, TELL, check_settings, read_settings, undelivered
 from metasched.doctor.hooks import fails
 from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
@@ -34,6 +34,7 @@ def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> It
         return
     yield Finding(f"{name}: master", "well", "answers")
     user = User.named(f"{os.geteuid()}")
+    paths: dict[str, Path] = {}
     for word, key, script in HOOKS:
         value = conf.get(key, "none")
         if word == "epilog":
@@ -45,7 +46,14 @@ def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> It
             if lacking:
                 found = f"no epilog of metasched in {', '.join(lacking)}"
                 yield Finding(f"{name}: queues", "watch", found, "metasched setup gridengine --everywhere")
-        yield from _hook(name, word, key, value, script, user, socket)
+        if path := (yield from _hook(name, word, key, value, script, user)):
+            paths[word] = path
+    for settings in dict.fromkeys(path.parent / "hooks.conf" for path in paths.values()):
+        yield from check_settings(name, settings, user, socket, "gridengine")
+    if "epilog" in paths:
+        state = Path(read_settings(paths["epilog"].parent / "hooks.conf").get("state", STATE))
+        if line := undelivered(state):
+            yield Finding(f"{name}: undelivered jobs", "watch", line, TELL)
 
 
 def _epilog(commands: GridEngineCommands, of_cell: str, script: str) -> tuple[str, list[str]]:
@@ -73,39 +81,21 @@ def settings_of(printed: str) -> dict[str, str]:
     return {key: value.strip() for key, found, value in lines if found}
 
 
-def _hook(name: str, word: str, key: str, value: str, script: str, user: User, socket: str | None) -> Iterator[Finding]:
+def _hook(name: str, word: str, key: str, value: str, script: str, user: User) -> Generator[Finding, None, Path | None]:
+    """Whether a hook is called and runs; comes to its path where it is called and may be run."""
     check = f"{name}: {word}"
     found = re.search(rf"(/[^\s@]*/{script})\b", value)
     if found is None:
         named = f"/etc/gridengine/metasched/{script}"
         wanted = f"script:{named}" if word == "verifier" else f"root@{named}"
         yield Finding(check, "wrong", f"{key} is {shlex.quote(value)}", f"qconf -mconf: {key} {wanted}")
-        return
+        return None
     path = Path(found[1])
     if why := user.may(path, "rx"):
         yield Finding(check, "wrong", why, f"chmod 0755 {path}")
-        return
-    yield from _settings(name, word, path.parent / "hooks.conf", socket)
+        return None
     if why := fails([str(path), "--check"], user, {"PATH": os.environ.get("PATH", os.defpath)}):
         yield Finding(check, "wrong", why, f"run it as {user.name}: {path} --check")
     else:
         yield Finding(check, "well", f"{path} runs")
-
-
-def _settings(name: str, word: str, path: Path, socket: str | None) -> Iterator[Finding]:
-    check, conf = f"{name}: hooks.conf of the {word}", read_settings(path)
-    if conf is None:
-        yield Finding(check, "wrong", f"{path} cannot be read", f"copy deploy/gridengine/hooks.conf to {path.parent}")
-        return
-    if conf.get("cluster") != name:
-        remedy = f"set cluster = {name}, as in the daemon's configuration"
-        yield Finding(check, "wrong", f"{path}: cluster = {conf.get('cluster', '')}", remedy)
-    if "socket" in conf and (socket is None or Path(conf["socket"]).resolve() != Path(socket).resolve()):
-        remedy = f"set socket = {socket}" if socket else "use address and token_file"
-        yield Finding(check, "wrong", f"{path}: socket = {conf['socket']}", remedy)
-    if not 0.0 < deadline_of(conf) <= LONGEST:
-        remedy = f"set at most {LONGEST:g} s, the master waits"
-        yield Finding(check, "wrong", f"{path}: deadline = {conf['deadline']}", remedy)
-    yield from switched_off(check, path, conf)
-    if word == "epilog" and (line := undelivered(Path(conf.get("state", STATE)))):
-        yield Finding(check, "watch", line, TELL)
+    return path

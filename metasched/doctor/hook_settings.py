@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,23 +13,20 @@ from metasched.plain_numbers import number_of
 
 #: Where prolog and epilog keep jobs, by default.
 STATE = "/var/lib/metasched/hooks"
-#: Longest deadline that leaves the controller free enough (s).
-LONGEST = 1.0
+#: Longest deadline that the hooks take (s).
+LONGEST = 2.0
 #: What to do about jobs that are not delivered.
 TELL = "run metasched-epilog --tell; see its output and the daemon's log"
 
 
-def read_settings(path: Path) -> dict[str, str] | None:
-    """Lines ``Key=value`` of slurm.conf or hooks.conf, keys in small letters; None where it cannot be read.
-
-    Of a line with several, as those of nodes and partitions have, only the first counts.
-    """
+def read_settings(path: Path) -> dict[str, str]:
+    """What hooks.conf says, as the hooks read it (``settings`` in metasched_hooks.py); nothing where there is none."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_bytes().split(b"\n")
     except OSError:
-        return None
-    pairs = (line.partition("#")[0].partition("=") for line in lines)
-    return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
+        return {}
+    pairs = ([os.fsdecode(part.strip()) for part in line.partition(b"=")] for line in lines)
+    return {key: value for key, equals, value in pairs if equals and not key.startswith("#")}
 
 
 def deadline_of(conf: Mapping[str, str]) -> float:
@@ -34,13 +34,14 @@ def deadline_of(conf: Mapping[str, str]) -> float:
 
     Examples
     --------
-    >>> deadline_of({}), deadline_of({"deadline": "soon"})
+    >>> deadline_of({}), deadline_of({"deadline": "0_5"})
     (0.2, nan)
     """
+    text = conf.get("deadline", "0.2")
     try:
-        return float(conf.get("deadline", "0.2"))
+        return float(text) if re.fullmatch("[0-9.eE+-]+", text) else math.nan
     except ValueError:
-        return float("nan")
+        return math.nan
 
 
 def undelivered(state: Path) -> str:
@@ -59,8 +60,8 @@ def switched_off(check: str, path: Path, conf: Mapping[str, str]) -> Iterator[Fi
     check : what the finding is called.
     path, conf : hooks.conf, and what it says.
     """
-    off = Path(conf.get("off") or path.parent / "metasched.off")
-    if off.exists():
+    off = conf.get("off", path.parent / "metasched.off")
+    if os.path.exists(off):
         yield Finding(check, "watch", f"{off} exists: all hooks are switched off", f"remove it: rm {off}")
 
 
@@ -81,7 +82,7 @@ def check_settings(name: str, path: Path, user: User, socket: str | None, schedu
             check, "wrong", why, f"copy deploy/{scheduler}/hooks.conf to {path.parent}, readable by {user.name}"
         )
         return
-    conf = read_settings(path) or {}
+    conf = read_settings(path)
     problems = []
     if conf.get("cluster") != name:
         problems.append((f"cluster = {conf.get('cluster', '')}", f"cluster = {name}, as in the daemon's configuration"))

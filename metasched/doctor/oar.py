@@ -56,7 +56,7 @@ def check_oar(name: str, attribute: str, socket: str | None) -> Iterator[Finding
         return
     files = ("metasched_oar.pl", "metasched_oar.py", "metasched_advice.py")
     yield from check_asking_hook(name, folder, files, user, socket, "oar")
-    said = (read_settings(folder / "hooks.conf") or {}).get("property", "")
+    said = read_settings(folder / "hooks.conf").get("property", "")
     if said != attribute:
         remedy = f"set property = {attribute}, as in the daemon's configuration"
         yield Finding(f"{name}: property", "wrong", f"{folder}/hooks.conf: property = {said}", remedy)

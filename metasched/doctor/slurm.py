@@ -8,6 +8,7 @@ from pathlib import Path
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.hook_settings import STATE, TELL, check_settings, read_settings, undelivered
 from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by, lua_error
+from metasched.doctor.slurm_conf import slurm_settings
 from metasched.schedulers.slurm.commands import SlurmCommands
 
 #: Where Debian and others keep modules of Lua.
@@ -28,7 +29,7 @@ def check_slurm(name: str, configuration: str, socket: str | None, *, sets_clock
     sets_clocks : whether the hook sets the clocks of jobs.
     """
     path = Path(configuration or "/etc/slurm/slurm.conf")
-    conf = read_settings(path)
+    conf = slurm_settings(path)
     if conf is None:
         yield Finding(f"{name}: slurm.conf", "wrong", f"{path} cannot be read", "name it under [[slurm]] configuration")
         return
@@ -130,7 +131,7 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
     if check.endswith("epilog"):
         why, remedy = fails([str(script), "--check"], user), f"run it as {user.name}: {script} --check"
     else:
-        conf = read_settings(script.resolve().parent / "hooks.conf") or {}
+        conf = read_settings(script.resolve().parent / "hooks.conf")
         noted = Path(conf.get("state", STATE)) / f"start.{NO_JOB}"
         why = fails([str(script)], user, {"SLURM_JOB_ID": NO_JOB})
         off = Path(conf.get("off", script.resolve().parent / "metasched.off"))
@@ -149,7 +150,7 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
 
 def _kept(name: str, path: Path, user: User) -> Iterator[Finding]:
     check = f"{name}: undelivered jobs"
-    state = Path((read_settings(path) or {}).get("state", STATE))
+    state = Path(read_settings(path).get("state", STATE))
     if why := user.may(state, "rwx"):
         remedy = f"install -d -o {user.name} -m 0750 {state}, or set `state` in {path}"
         yield Finding(check, "wrong", why, remedy)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from metasched.doctor.hook_settings import read_settings
 from metasched.doctor.slurm import CHAIN
+from metasched.doctor.slurm_conf import slurm_settings
 from metasched.installation.deployed import deployed
 from metasched.installation.plan import SETTINGS, Plan
 from metasched.installation.steps import Add, Folder, Join, Write
@@ -43,7 +43,7 @@ def complete(plan: Plan, slurm_conf: Path) -> None:
     InputError
         When slurm.conf or the daemon's configuration cannot be read.
     """
-    conf = read_settings(slurm_conf)
+    conf = slurm_settings(slurm_conf)
     if conf is None:
         raise InputError("cannot be read, expected Slurm's configuration", where=str(slurm_conf))
     user, own = conf.get("slurmuser", "root").partition("(")[0], plan.folder

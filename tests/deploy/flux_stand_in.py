@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import os
 import shutil
 import sys
 import types
@@ -41,7 +42,7 @@ def frobbed(folder: Path, conf: str, spec: dict[str, Any] = SPEC, breaks: str = 
     """The attributes of a job after the plugin with these settings; an exception of it would reject the job."""
     for path in (*(DEPLOYED / "flux").iterdir(), *((DEPLOYED / "hooks").iterdir() if shared else ())):
         shutil.copy(path, folder)
-    (folder / "hooks.conf").write_text(conf)
+    (folder / "hooks.conf").write_bytes(os.fsencode(conf))
     flux = {name: types.ModuleType(name) for name in ("flux", "flux.job", "flux.job.frobnicator")}
     vars(flux["flux.job.frobnicator"])["FrobnicatorPlugin"] = type("FrobnicatorPlugin", (), {"__init__": _configured})
     before, path_before = dict(sys.modules), list(sys.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ class Verifier:
         for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
             if path.is_file():
                 shutil.copy(path, folder)
-        (folder / "hooks.conf").write_text(conf)
+        (folder / "hooks.conf").write_bytes(os.fsencode(conf))
         if site:
             (folder / "site-jsv").write_text(site)
             (folder / "site-jsv").chmod(0o755)

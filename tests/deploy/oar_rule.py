@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -66,7 +67,7 @@ def judged(
             shutil.copy(path, folder)
     rule = (folder / "admission_rule.pl").read_text().replace("/etc/oar/metasched", str(folder))
     (folder / "rule").write_text(rule)
-    (folder / "hooks.conf").write_text(settings)
+    (folder / "hooks.conf").write_bytes(os.fsencode(settings))
     (folder / "driver.pl").write_text(DRIVER)
     given = json.dumps([JOB | (job or {}), fields, estimate])
     done = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def hooked(
         shutil.copy(path, folder)
     hook = folder / "metasched_pbs.py"
     hook.write_text(hook.read_text().replace("/etc/pbs/metasched", str(folder)))
-    (folder / "hooks.conf").write_text(f"state = {folder}\n{conf}")
+    (folder / "hooks.conf").write_bytes(os.fsencode(f"state = {folder}\n{conf}"))
     told = {"event": event, "breaks": breaks, "job": job, "queues": ["old", "new"]}
     (folder / "job.json").write_text(json.dumps(told))
     words = [python, str(STAND_IN), str(hook), str(folder / "job.json")]

@@ -71,6 +71,12 @@ def test_a_sound_answer_is_followed(submit: Submit, tmp_path: Path) -> None:
 
 
 @SCHEDULERS
+def test_a_byte_that_is_no_text_in_the_settings_keeps_no_hook_from_its_work(submit: Submit, tmp_path: Path) -> None:
+    with closing(Bad(changed())) as daemon:
+        assert submit(tmp_path, f"{daemon.address}\n# caf\udce9\n") != {}
+
+
+@SCHEDULERS
 @pytest.mark.parametrize("mode", ["shadow", "advise"])
 def test_where_the_daemon_does_not_act_nothing_is_changed(submit: Submit, mode: str, tmp_path: Path) -> None:
     with closing(Bad(changed(mode=mode))) as daemon:

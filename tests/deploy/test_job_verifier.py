@@ -39,6 +39,13 @@ def test_a_job_is_bound_to_hosts_and_its_mark_completed(tmp_path: Path) -> None:
     }
 
 
+def test_jobs_are_accepted_as_they_are_where_the_verifier_fails(tmp_path: Path) -> None:
+    (tmp_path / "site-verifier").mkdir()
+    with Verifier(tmp_path, "") as verifier:
+        assert verifier.judge() == ("ACCEPT", {})
+        assert verifier.close() == 0
+
+
 def test_one_host_is_a_pattern_too_since_a_name_that_is_gone_would_be_refused(tmp_path: Path) -> None:
     found = verified(tmp_path, {"l_hard": None}, nodes="b3", node_count=1)
     assert found["l_hard"] == "hostname=b3|b3"

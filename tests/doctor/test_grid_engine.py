@@ -66,10 +66,11 @@ def findings(folder: Path, socket: str | None = "d.sock") -> list[tuple[str, str
 MASTER = ("cell: master", "well", "answers", "")
 VERIFIER = ("cell: verifier", "well", "metasched-jsv runs", "")
 EPILOG = ("cell: epilog", "well", "metasched-epilog runs", "")
+SETTINGS = ("cell: hooks.conf", "well", "hooks.conf, deadline 200 ms", "")
 
 
 def test_where_all_is_well_it_says_so(folder: Path) -> None:
-    assert findings(folder) == [MASTER, VERIFIER, EPILOG]
+    assert findings(folder) == [MASTER, VERIFIER, EPILOG, SETTINGS]
 
 
 def test_a_hook_that_is_not_called_is_found_with_what_calls_it(folder: Path) -> None:
@@ -85,24 +86,20 @@ def test_a_hook_that_is_not_called_is_found_with_what_calls_it(folder: Path) -> 
 @pytest.mark.parametrize(
     ("changed", "socket", "problems"),
     [
-        ({"cluster": "other"}, "d.sock", [("cluster = other", "set cluster = cell, as in the daemon's configuration")]),
-        ({"socket": "/other.sock"}, "d.sock", [("socket = /other.sock", "set socket = d.sock")]),
-        ({"socket": "/other.sock"}, None, [("socket = /other.sock", "use address and token_file")]),
-        ({"deadline": "1.5"}, "d.sock", [("deadline = 1.5", "set at most 1 s, the master waits")]),
-        ({"deadline": "0"}, "d.sock", [("deadline = 0", "set at most 1 s, the master waits")]),
-        ({"deadline": "soon"}, "d.sock", [("deadline = soon", "set at most 1 s, the master waits")]),
-        ({"deadline": "1"}, "d.sock", []),
+        ({"cluster": "other"}, "d.sock", [("cluster = other", "cluster = cell, as in the daemon's configuration")]),
+        ({"socket": "/other.sock"}, "d.sock", [("socket = /other.sock", "socket = d.sock")]),
+        ({"deadline": "soon"}, "d.sock", [("deadline = soon", "set at most 2 s, the scheduler waits")]),
+        ({"socket": "none.sock"}, "none.sock", [("socket = none.sock does not exist", "start the daemon")]),
     ],
 )
-def test_settings_that_do_not_fit_are_found_for_both_hooks(
+def test_settings_that_do_not_fit_are_found_once_for_hooks_in_one_folder(
     changed: dict[str, str], socket: str | None, problems: list[tuple[str, str]], folder: Path
 ) -> None:
-    hooks(folder, **changed)
-    for hook in ("verifier", "epilog"):
-        found = [each for each in findings(folder, socket) if each[0] == f"cell: hooks.conf of the {hook}"]
-        assert [(state, said, remedy) for _, state, said, remedy in found] == [
-            ("wrong", f"hooks.conf: {said}", remedy) for said, remedy in problems
-        ]
+    hooks(folder, **{key: value.replace("none.sock", f"{folder}/none.sock") for key, value in changed.items()})
+    found = [each for each in findings(folder, socket) if each[0] == "cell: hooks.conf"]
+    assert [(state, said, remedy) for _, state, said, remedy in found] == [
+        ("wrong", f"hooks.conf: {said}", remedy) for said, remedy in problems
+    ]
 
 
 def test_settings_that_are_missing_and_hooks_that_may_not_run_are_found(folder: Path) -> None:
@@ -112,13 +109,14 @@ def test_settings_that_are_missing_and_hooks_that_may_not_run_are_found(folder: 
     assert found[1][:2] == ("cell: verifier", "wrong")
     assert found[1][2].startswith("metasched-jsv does not allow ")
     assert found[1][3] == "chmod 0755 metasched-jsv"
-    remedy = f"copy deploy/gridengine/hooks.conf to {folder}"
-    assert found[2] == ("cell: hooks.conf of the epilog", "wrong", "hooks.conf cannot be read", remedy)
+    user = User.named(str(os.geteuid())).name
+    remedy = f"copy deploy/gridengine/hooks.conf to {folder}, readable by {user}"
+    assert found[3] == ("cell: hooks.conf", "wrong", "hooks.conf: no such file or directory", remedy)
 
 
 def test_a_hook_that_fails_is_found_with_how_to_run_it(folder: Path) -> None:
     (folder / "metasched-jsv").write_text("#!/bin/sh\necho 'no module' >&2\nexit 4\n")
-    _, found, _ = findings(folder)
+    _, found, *_ = findings(folder)
     user = User.named(str(os.geteuid())).name
     assert found == ("cell: verifier", "wrong", "metasched-jsv fails with status 4: no module",
                      f"run it as {user}: metasched-jsv --check")  # fmt: skip
@@ -128,7 +126,7 @@ def test_only_the_epilog_keeps_jobs_that_are_not_delivered(folder: Path) -> None
     (folder / "state" / "ended.7.json").touch()
     line = "1 job not delivered in state"
     assert [each for each in findings(folder) if each[1] == "watch"] == [
-        ("cell: hooks.conf of the epilog", "watch", line, TELL)
+        ("cell: undelivered jobs", "watch", line, TELL)
     ]
 
 
@@ -136,7 +134,7 @@ def test_a_master_or_queues_that_do_not_answer_end_what_depends_on_them(folder: 
     (folder / "qconf").write_text("#!/bin/sh\ncase $1 in -sq*) exit 1;; *) cat " + f"{folder}/conf;; esac\n")
     found = findings(folder)
     assert [each[:2] for each in found] == [("cell: master", "well"), ("cell: verifier", "well"),
-                                            ("cell: queues", "wrong")]  # fmt: skip
+                                            ("cell: queues", "wrong"), SETTINGS[:2]]  # fmt: skip
     assert found[2][3] == "start sge_qmaster"
     (folder / "qconf").write_text("#!/bin/sh\nexit 1\n")
     ((check, state, _, remedy),) = findings(folder)
@@ -155,7 +153,7 @@ def test_a_cell_that_does_not_answer_or_call_a_hook_is_found(folder: Path) -> No
 def test_hooks_that_are_switched_off_are_to_be_watched(folder: Path) -> None:
     (folder / "metasched.off").touch()
     switched_off = f"{folder}/metasched.off exists: all hooks are switched off"
-    assert wrong(folder) == {f"hooks.conf of the {hook}": switched_off for hook in ("verifier", "epilog")}
+    assert wrong(folder) == {"hooks.conf": switched_off}
 
 
 def test_queues_whose_epilog_is_not_ours_are_found(folder: Path) -> None:
@@ -179,7 +177,7 @@ def test_a_hook_that_does_not_reach_the_daemon_or_keep_jobs_is_found(folder: Pat
     hooks(folder, state=f"{folder}/nowhere")
     assert set(wrong(folder)) == {"verifier", "epilog"}
     hooks(folder, address="127.0.0.1:1", socket=f"{folder}/other.sock")
-    assert {"verifier", "epilog", "hooks.conf of the verifier"} <= set(wrong(folder))
+    assert {"verifier", "epilog", "hooks.conf"} <= set(wrong(folder))
 
 
 def test_a_verifier_of_the_site_that_cannot_be_run_is_found(folder: Path) -> None:
@@ -193,11 +191,11 @@ def test_a_verifier_of_the_site_that_cannot_be_run_is_found(folder: Path) -> Non
 def test_settings_that_do_not_fit_are_found(changed: dict[str, str], folder: Path) -> None:
     hooks(folder, **changed)
     found = wrong(folder)
-    assert set(found) == {"hooks.conf of the verifier", "hooks.conf of the epilog"}
-    assert next(iter(changed.values())) in found["hooks.conf of the epilog"]
+    assert set(found) == {"hooks.conf"}
+    assert next(iter(changed.values())) in found["hooks.conf"]
 
 
 def test_jobs_that_are_kept_are_counted(folder: Path) -> None:
     for name in ("ended.1.0.json", "ended.2.0.refused"):
         (folder / "state" / name).write_text("{}")
-    assert "1 job not delivered, 1 job refused in" in wrong(folder)["hooks.conf of the epilog"]
+    assert "1 job not delivered, 1 job refused in" in wrong(folder)["undelivered jobs"]

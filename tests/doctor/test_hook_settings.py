@@ -10,6 +10,7 @@ import pytest
 
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.hook_settings import check_settings, deadline_of, read_settings, switched_off, undelivered
+from metasched.doctor.slurm_conf import slurm_settings
 
 
 class Someone(User):
@@ -26,12 +27,16 @@ def user(*refused: str) -> User:
     return type("Refused", (Someone,), {"refused": frozenset(refused)})("hookuser", 7, frozenset())
 
 
-def test_settings_are_read_without_comments_and_with_keys_in_small_letters(tmp_path: Path) -> None:
-    path = tmp_path / "hooks.conf"
+def test_those_of_slurm_are_read_without_comments_and_with_keys_in_small_letters(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
     path.write_bytes(b"# Cluster = x\n Cluster = c8 # ours\n\nNodeName=a CPUs=4\nword\nodd = \xff\nEmpty=\n")
-    assert read_settings(path) == {"cluster": "c8", "nodename": "a CPUs=4", "odd": "\ufffd", "empty": ""}
-    assert read_settings(tmp_path / "none") is None
-    assert read_settings(tmp_path) is None
+    assert slurm_settings(path) == {"cluster": "c8", "nodename": "a CPUs=4", "odd": "\ufffd", "empty": ""}
+    assert slurm_settings(tmp_path / "none") is None
+    assert slurm_settings(tmp_path) is None
+
+
+def test_where_there_are_no_settings_nothing_is_read(tmp_path: Path) -> None:
+    assert read_settings(tmp_path / "none") == read_settings(tmp_path) == {}
 
 
 @pytest.mark.parametrize(("text", "seconds"), [(None, 0.2), ("0.5", 0.5), ("1", 1.0), ("-1", -1.0), ("", math.nan)])
@@ -63,6 +68,7 @@ def test_a_file_that_switches_hooks_off_is_found_beside_the_settings_or_where_th
     finding = Finding("c: x", "watch", f"{off} exists: all hooks are switched off", f"remove it: rm {off}")
     assert [*switched_off("c: x", path, conf)] == [finding]
     assert [*switched_off("c: x", path, {"off": str(tmp_path / "other")})] == []
+    assert [*switched_off("c: x", path, {"off": ""})] == []
 
 
 #: Lines beside the socket that is there, who may not do what, and what is found with what is to be done about it.
@@ -78,16 +84,16 @@ CASES = [
     ("cluster = c8\ntoken_file = {f}/token", ("token r",),
      [("no r for token", "make it readable by hookuser only")]),
     ("cluster = c8\nsocket = {s}\ntoken_file = {f}/token", ("token r",), []),
-    *[(f"cluster = c8\nsocket = {{s}}\ndeadline = {good}", (), []) for good in ("0.001", "1", "1.0")],
+    *[(f"cluster = c8\nsocket = {{s}}\ndeadline = {good}", (), []) for good in ("0.001", "1", "2.0")],
     *[
         (f"cluster = c8\nsocket = {{s}}\ndeadline = {bad}", (),
-         [(f"deadline = {bad}", "set at most 1 s, the scheduler waits")])
-        for bad in ("0", "-0.5", "1.001", "soon")
+         [(f"deadline = {bad}", "set at most 2 s, the scheduler waits")])
+        for bad in ("0", "-0.5", "2.001", "soon")
     ],
-    ("deadline = 2", (), [
+    ("deadline = 3", (), [
         ("cluster = ", "cluster = c8, as in the daemon's configuration"),
         ("neither socket nor token_file is set", "set one of them"),
-        ("deadline = 2", "set at most 1 s, the scheduler waits"),
+        ("deadline = 3", "set at most 2 s, the scheduler waits"),
     ]),
 ]  # fmt: skip
 
@@ -101,7 +107,7 @@ def test_every_line_of_the_settings_that_does_not_fit_is_found(
     path.write_text(lines.format(s=socket, f=tmp_path), encoding="utf-8")
     said = [(f"{path}: {found}".format(s=socket), remedy.format(s=socket)) for found, remedy in problems]
     expected = [Finding("c8: hooks.conf", "wrong", found, remedy) for found, remedy in said]
-    conf = read_settings(path) or {}
+    conf = read_settings(path)
     milliseconds = round(1000 * float(conf.get("deadline", "0.2"))) if not problems else 0
     well = Finding("c8: hooks.conf", "well", f"{path}, deadline {milliseconds} ms")
     assert [*check_settings("c8", path, user(*refused), str(socket), "slurm")] == (expected or [well])

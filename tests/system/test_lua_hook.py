@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from contextlib import closing
@@ -59,7 +60,7 @@ def driven(
     if not shutil.which(LUA):
         pytest.skip(f"{LUA} is not installed")
     shutil.copy(DEPLOYED / "job_submit.lua", folder)
-    (folder / "hooks.conf").write_text(conf)
+    (folder / "hooks.conf").write_bytes(os.fsencode(conf))
     (folder / "driver.lua").write_text(DRIVER)
     words = [LUA, str(folder / "driver.lua"), str(folder / "job_submit.lua"), str(jump), MARK, partition]
     words += [json.dumps(job or {}), "chained" if chained else ""]
@@ -208,11 +209,13 @@ def test_only_those_of_the_canary_take_part(
 
 def test_of_a_share_of_the_jobs_about_so_many_take_part(tmp_path: Path) -> None:
     source = (DEPLOYED / "job_submit.lua").read_text()
-    share = source[source.index("local function listed") : source.index("-- Asking ---")]
+    number, share = (source[source.index(begin) : source.index(end)]
+                     for begin, end in (("local function number", "local function read_rules"),
+                                        ("local function listed", "-- Asking ---")))  # fmt: skip
     if not shutil.which(LUA):
         pytest.skip(f"{LUA} is not installed")
     script = tmp_path / "share.lua"
-    head = "local settings = { canary_share = 30 }\nlocal function given(value) return value end\n"
+    head = f"{number}local settings = {{ canary_share = '30' }}\nlocal function given(value) return value end\n"
     tail = "local count = 0\nfor _ = 1, 1000 do if takes_part({ user_id = 1 }, {}, 1) then count = count + 1 end end\n"
     script.write_text(f"{head}math.randomseed(7)\n{share}\n{tail}print(count)\n")
     done = subprocess.run([LUA, str(script)], capture_output=True, text=True, check=True)

@@ -12,7 +12,8 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import ConfigOption, JsonOption, configuration_path, grouped
-from metasched.doctor.hook_settings import STATE, read_settings
+from metasched.doctor.hook_settings import STATE
+from metasched.doctor.slurm_conf import slurm_settings
 from metasched.installation import cell as of_cell
 from metasched.installation import flux as of_flux
 from metasched.installation import grid_engine as of_grid_engine
@@ -147,7 +148,7 @@ def slurm(
     No line and no file of the site is changed or removed: lines are added at the end, between two comments. If the
     site has its own hooks, the lines to add to them are only shown. Nothing is restarted.
     """
-    named = name or (read_settings(slurm_conf) or {}).get("clustername", "cluster")
+    named = name or (slurm_settings(slurm_conf) or {}).get("clustername", "cluster")
     plan = call.begun("slurm", of_slurm.folder_of(slurm_conf), named, socket, state)
     undone = ("systemctl restart slurmctld", *RESTART)
     call.carry_out(plan, lambda: of_slurm.complete(plan, slurm_conf.absolute()), undone)

@@ -1,0 +1,140 @@
+"""All who read hooks.conf, a deadline or a mark read the same: one table of texts for each, fed to every reader."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import shutil
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metasched.doctor import hook_settings
+from metasched.jobs import read_mark
+from tests.deploy import pbs_hook
+from tests.deploy.job_verifier import DEPLOYED, JOB, Verifier
+from tests.system.bad_daemons import Bad, changed
+from tests.system.test_lua_hook import LUA, driven
+
+#: Finds a local variable of job_submit.lua, and prints it.
+LOOKER = """
+slurm = { SUCCESS = 0 }
+dofile(arg[1])
+local function found(f, wanted)
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(f, i)
+    if not name then return nil end
+    if name == wanted then return value end
+    local deeper = type(value) == "function" and found(value, wanted)
+    if deeper then return deeper end
+  end
+end
+local value = found(slurm_job_submit, arg[2])
+io.write(type(value) == "table" and value.state or value)
+"""
+
+#: Lines of hooks.conf, {x} being a folder, and the state that they set, from that folder on.
+LINES = {
+    "state = {x}": "",
+    "state={x}": "",
+    "\tstate\t =\t{x} \t ": "",
+    "state = {x}\r": "",
+    "state = {x}/y\nstate = {x}": "",
+    "state = {x} # main": " # main",
+    " # state = {x}/y\nstate = {x}\n#state={x}/y": "",
+    "state = {x}=1 2": "=1 2",
+    "State = {x}/y\nstate = {x}\nmystate = {x}/y\nstate of things = {x}/y": "",
+    "caf\udce9\nstate = {x}\udce9": "\udce9",
+    "state = {x}\u2028z": "\u2028z",
+}
+
+
+def by_python(folder: Path) -> Any:
+    found = importlib.util.spec_from_file_location("deployed_hooks", DEPLOYED / "hooks" / "metasched_hooks.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def by_lua(folder: Path, variable: str) -> str:
+    shutil.copy(DEPLOYED / "slurm" / "job_submit.lua", folder)
+    (folder / "looker.lua").write_text(LOOKER)
+    words = [LUA, str(folder / "looker.lua"), str(folder / "job_submit.lua"), variable]
+    return os.fsdecode(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def by_prolog(folder: Path, state: Path) -> str:
+    state.mkdir()
+    shutil.copy(DEPLOYED / "slurm" / "metasched-prolog", folder)
+    subprocess.run([folder / "metasched-prolog"], check=True, env=os.environ | {"SLURM_JOB_ID": "7"})
+    return "".join(str(path.parent) for path in folder.rglob("start.7"))
+
+
+needs_lua = pytest.mark.skipif(not shutil.which(LUA), reason=f"{LUA} is not installed")
+
+
+@needs_lua
+@pytest.mark.parametrize("text", LINES)
+def test_all_four_readers_of_the_settings_read_the_same(text: str, tmp_path: Path) -> None:
+    folder = f"{tmp_path}/s"
+    (tmp_path / "hooks.conf").write_bytes(os.fsencode(text.replace("{x}", folder)))
+    expected = folder + LINES[text]
+    assert by_python(tmp_path).settings(tmp_path)["state"] == expected
+    assert hook_settings.read_settings(tmp_path / "hooks.conf")["state"] == expected
+    assert by_lua(tmp_path, "settings") == expected
+    assert by_prolog(tmp_path, Path(expected)) == expected
+
+
+#: What is no number above 0.
+NONE = ("", "0", "-1", "soon", "nan", "inf", "0x1", "0_5", "\uff11", "1-2")
+#: Deadlines, and how long all hooks wait at most (s).
+DEADLINES = {"0.5": 0.5, "2": 2, "5e-1": 0.5, "9": 2, **dict.fromkeys(NONE, 0.2)}
+
+
+@needs_lua
+@pytest.mark.parametrize("text", DEADLINES)
+def test_all_hooks_wait_as_long_and_the_doctor_finds_what_they_do_not_take(text: str, tmp_path: Path) -> None:
+    (tmp_path / "hooks.conf").write_text(f"deadline = {text}\n", encoding="utf-8")
+    hooks = by_python(tmp_path)
+    assert hooks.deadline_of({"deadline": text}) == DEADLINES[text]
+    assert float(by_lua(tmp_path, "deadline_seconds")) == DEADLINES[text]
+    seconds = hook_settings.deadline_of({"deadline": text})
+    assert (0.0 < seconds <= hook_settings.LONGEST) == (text in ("0.5", "2", "5e-1"))
+    assert hooks.LONGEST == hook_settings.LONGEST
+
+
+#: Problem sizes as marks state them, and what they are, NaN where they are none.
+SIZES = {
+    "1400": 1400.0, "1.4e3": 1400.0, "+5": 5.0, ".5": 0.5, "5.": 5.0, "1E-3": 0.001,
+    **dict.fromkeys((*NONE, "1_000", " 5", "1e999"), math.nan),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SIZES)
+def test_no_hook_places_a_job_whose_size_the_daemon_would_not_read(text: str, tmp_path: Path) -> None:
+    mark, known = f"app=cg,n={text}", SIZES[text] == SIZES[text]
+    found = read_mark(f"metasched:{mark}")
+    assert (found.problem_size if found else math.nan) == pytest.approx(SIZES[text], nan_ok=True)
+    with closing(Bad(changed())) as daemon:
+        conf = f"address = {daemon.address}\ndeadline = 2\nnodes = b[1-4]\n"
+        for name in ("sge", "pbs"):
+            (tmp_path / name).mkdir()
+        with Verifier(tmp_path / "sge", conf) as verifier:
+            assert bool(verifier.judge(JOB | {"ac": f"metasched={mark}"})[1]) == known
+        variables = {"METASCHED": mark.replace(",", ":")}
+        assert bool(pbs_hook.changed(tmp_path / "pbs", conf, pbs_hook.JOB | {"Variable_List": variables})) == known
+        if shutil.which(LUA):
+            job = driven(tmp_path, conf, job={"comment": f"metasched:{mark}"}, partition="b[1-4]")
+            assert (job["comment"] != f"metasched:{mark}") == known
+
+
+@pytest.mark.parametrize("more", [",steps=1 0", ",who=a@b", ",who=\uff11"])
+def test_no_hook_places_a_job_whose_mark_the_daemon_would_read_in_part(more: str, tmp_path: Path) -> None:
+    with closing(Bad(changed())) as daemon, Verifier(tmp_path, f"address = {daemon.address}\n") as verifier:
+        assert verifier.judge(JOB | {"ac": f"metasched=app=cg,n=1400{more}"}) == ("ACCEPT", {})
