@@ -53,7 +53,8 @@ def read_text(path: str | os.PathLike[str], most: int | None = None) -> str:
 def write_text_atomically(path: str | os.PathLike[str], text: str, mode: int | None = None) -> None:
     """Write a text file in UTF-8, all of it or nothing.
 
-    An existing file keeps its permissions; a symbolic link is followed, so that the link stays one.
+    An existing file keeps its permissions, and its owner and group where we may give it away; a symbolic link is
+    followed, so that the link stays one.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int 
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(target) if mode is None else mode)
+        _as_before(target, temporary, mode)
         os.replace(temporary, target)
     except BaseException as error:
         with suppress(OSError):
@@ -148,13 +149,22 @@ def _kind(path: str | os.PathLike[str]) -> int:
     return 0
 
 
-def _mode(target: Path) -> int:
-    """Permissions for the new file: those of the one it replaces, else what the umask leaves."""
-    with suppress(OSError):
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _as_before(target: Path, new: str, mode: int | None) -> None:
+    """Give the new file the owner and group of the one it replaces, as far as we may, and its permissions.
+
+    Where there is none its permissions are what the umask leaves.
+    """
+    try:
+        before = target.stat()
+    except OSError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        os.chmod(new, 0o666 & ~mask if mode is None else mode)
+        return
+    for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+        with suppress(OSError):
+            os.chown(new, owner, group)
+    os.chmod(new, before.st_mode & 0o777 if mode is None else mode)
 
 
 def refusal(error: OSError | ValueError) -> str:

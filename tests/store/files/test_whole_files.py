@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 import stat
+import tempfile
 import tracemalloc
 from pathlib import Path
 
 import pytest
+from other_user import as_user
 
 from metasched.records import InputError
 from metasched.store.files import whole_files
@@ -42,6 +44,31 @@ def test_a_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
     os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     write_text_atomically(path, "hello")
     assert stat.S_ISCHR(path.stat().st_mode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("mode", [None, 0o600])
+def test_a_replaced_file_keeps_its_owner_its_group_and_its_permissions(tmp_path: Path, mode: int | None) -> None:
+    path = tmp_path / "metasched.toml"
+    path.write_text("old")
+    os.chown(path, 1234, 5678)
+    path.chmod(0o640)
+    write_text_atomically(path, "new", mode)
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 5678, mode or 0o640)
+    assert path.read_text() == "new"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_who_may_not_give_a_file_away_writes_it_as_the_own() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # in one that others may enter
+        os.chmod(folder, 0o777)
+        path = Path(folder, "shared")
+        path.write_text("old")
+        path.chmod(0o604)
+        assert as_user(4321, lambda: write_text_atomically(path, "new")) == (0, "", "")
+        found = path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (4321, 4321, 0o604)
 
 
 def test_a_link_to_itself_is_refused_by_its_name(tmp_path: Path) -> None:
