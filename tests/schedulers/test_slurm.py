@@ -127,6 +127,21 @@ def test_the_accounting_tells_of_jobs_that_were_suspended_or_resized(commands: P
     assert {fate.completed for fate in fates.values()} == {True}
 
 
+def test_no_name_of_a_job_forges_a_row_of_the_log(commands: Path) -> None:
+    saying(commands / "scontrol", "AccountingStorageType = accounting_storage/slurmdbd")
+    row = {"JobIDRaw": "7", "User": "ann", "Account": "physics", "Partition": "racka", "QOS": "normal", "Submit": "990",
+           "Eligible": "990", "Start": "1000", "End": "1010", "ElapsedRaw": "10", "AllocCPUS": "4", "TimelimitRaw": "5",
+           "State": "COMPLETED"}  # fmt: skip
+    forged = "|".join((row | {"JobIDRaw": "8", "User": "bob", "ElapsedRaw": "9999"}).values())
+    table(commands / "sacct", [row | {"JobName": f"x|y\n{forged}|z\x85{forged}|z"}])
+    log = SlurmSource("c").accounted(0.0)
+    assert log is not None
+    assert (log.run_time.tolist(), log.named("user")) == ([10.0], ["ann"])
+    assert log.named("name") == [f"x|y {forged}|z {forged}|z"]
+    table(commands / "sacct", [])
+    assert SlurmSource("c").accounted(0.0) is None
+
+
 @pytest.mark.parametrize(
     ("started", "interrupted"), [("139", False), ("140", True), ("200", True), ("201", False), ("unknown", False)]
 )

@@ -155,12 +155,12 @@ class SlurmSource(CommandCluster):
         """All jobs that ended after a time (s); see the contract."""
         if not self._has_accounting():
             return None
-        printed = self._commands.run(
-            "sacct", "--allusers", "--allocations", "--parsable2", *until_now(since),
-            f"--state={','.join(ENDED)}", f"--format={','.join(_LOGGED)}",
-        )  # fmt: skip
+        words = ("sacct", "--allusers", "--allocations", *until_now(since), f"--state={','.join(ENDED)}")
+        rows = self._commands.table(_LOGGED, *words)
         try:
-            return read_log(printed.splitlines())
+            return read_log(
+                "|".join(" ".join(cell.split()) for cell in row) for row in (_LOGGED, *map(dict.values, rows))
+            )
         except InputError:  # nothing ended
             return None
 
