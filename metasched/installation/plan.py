@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from metasched.installation.deployed import deployed
 from metasched.installation.steps import Add, Folder, Journal, Step, Write
 from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
+from metasched.validation import parse_toml
 
 #: The folder of the files that all schedulers' hooks share, and the files with settings of the site.
 SHARED = {"metasched_hooks.py": "hooks", "metasched_advice.py": "hooks"}
@@ -119,19 +121,24 @@ class Plan:
         before : how the comment begins that stands above the table where it is deployed.
         kind : the name of the table.
         values : besides the cluster's name, where they are not empty.
+
+        Raises
+        ------
+        InputError
+            When the configuration cannot be read.
         """
         path = self.daemon_conf
         if path is None:
             return
         given = {"name": self.name} | {key: value for key, value in values.items() if value}
-        table = [f"[[{kind}]]", *(f'{key} = "{value}"' for key, value in given.items())]
+        table = [f"[[{kind}]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())]
         if not path.exists():
             text = read_text(deployed() / "metasched.toml")
             start = text.index(f"# {before};")
             end = text.index("\n\n", start)
             text = f"{text[:start]}# {before}; several may be named.\n" + "\n".join(table) + text[end:]
             self.steps.append(Write(path, text, 0o644, settings=True))
-        elif not re.search(
-            rf'(?m)^\s*name\s*=\s*"{re.escape(self.name)}"', path.read_text(encoding="utf-8", errors="replace")
-        ):
+            return
+        there = parse_toml(read_text(path), where=str(path)).get(kind, [])
+        if self.name not in [each.get("name") for each in there]:
             self.steps.append(Add(path, table))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from metasched.store.files.whole_files import write_text_atomically
+from metasched.store.files.whole_files import write_bytes_atomically, write_text_atomically
 
 #: Around lines that are added to a file of the site.
 BEGIN, END = "metasched: begin", "metasched: end"
@@ -92,8 +92,7 @@ class Write:
 
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""
-        write_text_atomically(self.path, self.text)
-        self.path.chmod(self.mode)
+        write_text_atomically(self.path, self.text, self.mode)
         journal.files[str(self.path)] = digest(self.text)
 
 
@@ -112,10 +111,11 @@ class Add:
 
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""
-        before = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        between = "" if before.endswith("\n") or not before else "\n"
+        # A file of the site may be in any encoding.
+        before = self.path.read_bytes() if self.path.exists() else b""
+        between = "" if before.endswith(b"\n") or not before else "\n"
         block = "".join(f"{line}\n" for line in (f"{self.comment} {BEGIN}", *self.lines, f"{self.comment} {END}"))
-        write_text_atomically(self.path, f"{before}{between}{block}")
+        write_bytes_atomically(self.path, before + f"{between}{block}".encode())
         journal.blocks[str(self.path)] = "there" if before else "made"
 
 
@@ -213,9 +213,9 @@ def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None) 
     for path, how in journal.blocks.items():
         there = Path(path)
         if there.exists():
-            left = without_block(there.read_text(encoding="utf-8"))
+            left = without_block(there.read_bytes())
             if left or how == "there":
-                write_text_atomically(there, left)
+                write_bytes_atomically(there, left)
             else:
                 there.unlink()
     for path, known in journal.files.items():
@@ -228,17 +228,17 @@ def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None) 
             Path(path).rmdir()
 
 
-def without_block(text: str) -> str:
+def without_block(text: bytes) -> bytes:
     """A text without the lines that were added to it."""
     kept, inside = [], False
     for line in text.splitlines(keepends=True):
-        if line.rstrip().endswith(BEGIN):
+        if line.rstrip().endswith(BEGIN.encode()):
             inside = True
-        elif line.rstrip().endswith(END) and inside:
+        elif line.rstrip().endswith(END.encode()) and inside:
             inside = False
         elif not inside:
             kept.append(line)
-    return "".join(kept)
+    return b"".join(kept)
 
 
 def digest(text: str) -> str:

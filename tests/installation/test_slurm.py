@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from metasched.cli import main
 from metasched.doctor.hooks import lua_error
 from metasched.doctor.slurm import check_slurm
 from metasched.installation.deployed import deployed
-from metasched.installation.steps import digest
+from metasched.installation.plan import Plan
+from metasched.installation.steps import digest, install
 from metasched.service.configuration import read_configuration
 from metasched.store.files.whole_files import read_text
 
@@ -159,6 +161,52 @@ def test_without_yes_it_asks(site: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
     assert setup(site) == 1
     assert files(site) == before
+
+
+def test_files_of_the_site_in_any_encoding_keep_every_byte(site: Path) -> None:
+    path, before = site / "slurm" / "slurm.conf", f"# Universit\xe4t\r\n{CONF}".encode("latin-1")
+    path.write_bytes(before)
+    assert setup(site, "--yes") == 0
+    assert path.read_bytes().startswith(before)
+    assert b"EpilogSlurmctld=" in path.read_bytes()
+    assert setup(site, "--undo", "--yes") == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("there", "added"),
+    [
+        ('[[cluster]]\nname = "intel"\nprocessors = 4\n', True),
+        ("[[slurm]]\nname = 'intel'\n", False),
+        ('# [[slurm]]\n# name = "intel"\n', True),
+        ('[[ slurm ]]\n"name"="intel"\n', False),
+    ],
+)
+def test_the_daemons_configuration_names_the_cluster_once_however_it_is_written(
+    there: str, added: bool, site: Path
+) -> None:
+    (site / "metasched.toml").write_text(there)
+    assert setup(site, "--yes", "--name", "intel") == 0
+    text = (site / "metasched.toml").read_text()
+    assert [each["name"] for each in tomllib.loads(text)["slurm"]] == ["intel"]
+    assert (text != there) == added
+
+
+def test_a_configuration_that_is_no_toml_is_refused_before_anything_is_done(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "metasched.toml").write_text("[[slurm\n")
+    before = files(site)
+    assert setup(site, "--yes") == 2
+    assert f"{site}/metasched.toml: is not valid TOML" in capsys.readouterr().err
+    assert files(site) == before
+
+
+def test_a_name_with_quotes_comes_to_the_daemon_as_it_is(site: Path) -> None:
+    table = Plan("slurm", site / "slurm" / "metasched", 'a "b" \\ c', site / "new.toml")
+    table.add_table("A Slurm cluster", "slurm")
+    install(table.steps, table.journal)
+    assert tomllib.loads((site / "new.toml").read_text())["slurm"] == [{"name": 'a "b" \\ c'}]
 
 
 def test_a_slurm_conf_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
