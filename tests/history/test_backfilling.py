@@ -133,6 +133,16 @@ def test_a_shaken_log_has_the_same_jobs_a_little_earlier_or_later() -> None:
     assert perturbed(log, np.random.default_rng(3)).submit_time.tolist() == moved.submit_time.tolist()
 
 
+@pytest.mark.parametrize(("gap", "reach"), [(10.0, 60.0), (900.0, 90.0), (7200.0, 720.0)])
+def test_a_log_is_shaken_by_a_tenth_of_the_time_between_jobs_or_a_minute(gap: float, reach: float) -> None:
+    count = 400
+    log = JobLog(gap * np.arange(count), np.arange(count) + 1.0, np.ones(count, dtype=np.int64), np.full(count, 1e4))
+    moved = perturbed(log, np.random.default_rng(3))
+    by = moved.submit_time - gap * (moved.run_time - 1.0)
+    assert 0.9 * reach < np.abs(by).max() <= reach
+    assert abs(by.mean()) < 0.2 * reach
+
+
 def test_a_job_larger_than_the_cluster_is_refused() -> None:
     log = made_log(100, seed=1)
     with pytest.raises(InputError, match="expected no more than 8"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 from quiet_scheduler import QuietScheduler
@@ -83,4 +83,17 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monk
             until(lambda: len(learned()) == 4)
         finally:
             released.set()
+            daemon.stop()
+
+
+def test_the_first_view_has_what_schedulers_answer_soon(tmp_path: Path) -> None:
+    soon = Event()
+    scheduler = Scheduler("soon", soon)
+    with Store.open(tmp_path / "metasched.db") as store:
+        daemon = Daemon(Configuration(), store, [scheduler])
+        Timer(0.2, soon.set).start()
+        daemon.start()
+        try:
+            assert [each.name for each in daemon.clusters.view.partitions] == ["p"]
+        finally:
             daemon.stop()

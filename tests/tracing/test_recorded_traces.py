@@ -125,6 +125,11 @@ def test_processes_cut_short_before_they_did_anything_together_are_refused(tmp_p
         (lambda text: text.replace("instructions time", "instructions guessed"), "not a line of the recorder"),
         (lambda text: text.replace("1 2000000", "1 2000000 7"), "not a line of the recorder"),
         (lambda text: text.replace("1 2000000", "1 2" + 400 * "0"), "not a line of the recorder"),
+        *(
+            (lambda text, row=row: text.replace("t 0 1 1 2000000", row), "not a line of the recorder")
+            for row in ("t -2 1 1 5", "t 5 1 1 5", "t 0 -1 1 5", "t 0 5 1 5", "t 0 1 0 5", "t 0 1 1 -1", "t 0 1 1")
+        ),
+        (lambda text: text.replace("duration 1.5", "duration -1"), "not a line of the recorder"),
         (lambda text: text.replace("duration 1.5", "duration nan"), "not a line of the recorder"),
         (lambda text: text.replace("end\n", 17 * "unrecorded files\n" + "end\n"), "not a line of the recorder"),
         (lambda text: text.replace("end\n", "unrecorded \x1b[2J\nend\n"), "not a line of the recorder"),
