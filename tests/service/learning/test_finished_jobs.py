@@ -730,3 +730,28 @@ def test_a_run_forgotten_while_it_waits_is_not_learned_when_its_scheduler_confir
         here.confirm()
         assert [each.run.user for each in here.learned] == ["8"]
         assert {number: each.learnable for number, each in here.runs().items()} == {"12": False, "13": True}
+
+
+@pytest.mark.parametrize(
+    ("reported", "sure", "why", "learned"),
+    [
+        (job(), True, "", True),
+        (job(), False, "", False),
+        (job(exit_status=1), True, "", False),
+        (job(comment=""), True, "its comment names no application, and no placement was requested for it", None),
+        (job(kind="interactive"), True, "it is not handled: interactive", None),
+        (job(comment="", script="9-a"), True, "its comment names no application, and no placement matches it", None),
+        (job(comment="", script="9-a"), False, "its scheduler is asked for details", None),
+        (job(1), True, "it has been reported before", None),
+    ],
+)
+def test_a_report_is_answered_with_what_became_of_it(
+    reported: EndedJob, sure: bool, why: str, learned: bool | None, tmp_path: Path
+) -> None:
+    with site(tmp_path, Scheduler("c")) as here:
+        here.jobs.take(job(1))
+        if reported.script:
+            here.jobs.askers.note(asked("0a", NOW + 99.0).question)
+        answer = {"stored": not why, "why": why} | ({} if learned is None else {"learned": learned})
+        assert here.jobs.take(reported, sure=sure) == answer
+        assert len(here.runs()) == 1 + (not why)
