@@ -126,7 +126,7 @@ class Daemon:
             self.metrics, self.queues, self.placer.prepare,
         )  # fmt: skip
         self.upkeep = Upkeep(
-            store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs, self.moves
+            store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
         )  # fmt: skip
         self.sites = Sites(
             configuration.site, __version__, kept=store.sent_jobs, rested=configuration.periods.resend,
@@ -181,7 +181,8 @@ class Daemon:
             self.work.every(periods.partitions, partial(self.views.ask, source))
         self.work.every(periods.partitions, self.views.show_described)
         self.work.every(periods.forecasts, self.views.forecast)
-        for reading in (self.upkeep.restore_history, self.upkeep.check, self.job_history.restore):
+        upkeep = self.upkeep
+        for reading in (upkeep.restore_outcomes, upkeep.restore_history, upkeep.check, self.job_history.restore):
             self.work.once(reading, left=True)
         if self.leadership.shared:
             self.work.every(LEAD, self.look_after_lead)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 from waiting import until
 
+from metasched.advised_placements import AdvisedPlacement
 from metasched.records import Load
 from metasched.service import daemon as daemon_module
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.periodic_work.upkeep import Upkeep
+from metasched.service.state.load_history import LoadHistory
 from metasched.store.database.engine import reading
 from metasched.store.database.load_means import mean_loads
 from metasched.store.database.tables import FIVE_MINUTES, LoadMeanRow
@@ -61,6 +64,30 @@ def test_work_done_once_survives_a_store_that_fails_and_is_tried_again(
     with running(tmp_path, learned=False) as daemon:
         until(lambda: daemon.upkeep.history_restored and daemon.work.idle)
     assert tries == {"remember": 3, "catch_up": 3}
+
+
+def test_loads_that_cannot_be_read_have_no_past_job_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    restore, remember = LoadHistory.restore, EndedJobs.remember
+
+    def failing_once(self: LoadHistory, *given: Any) -> None:
+        done.append("loads")
+        if done.count("loads") == 1:
+            raise StoreError("the disk is full")
+        restore(self, *given)
+
+    def noted(self: EndedJobs) -> list[AdvisedPlacement]:
+        done.append("jobs")
+        return remember(self)
+
+    monkeypatch.setattr(LoadHistory, "restore", failing_once)
+    monkeypatch.setattr(EndedJobs, "remember", noted)
+    monkeypatch.setattr(schedule, "RETRY_AFTER", 0.01)
+    with running(tmp_path, learned=False) as daemon:
+        until(lambda: daemon.upkeep.history_restored and "jobs" in done)
+    assert sorted(done) == ["jobs", "loads", "loads"]
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")

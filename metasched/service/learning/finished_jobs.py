@@ -62,7 +62,7 @@ class EndedJobs:
     clock : the daemon's; a job during which it was set is not learned.
     reported : called with each job reported by its epilog.
     named : tells what a job is a run of by its name, where its comment does not.
-    moved : called with each placement that moved a running job, once that has ended.
+    moved : called with placements whose jobs have ended, the oldest first: some of them moved running jobs.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class EndedJobs:
         clock: Clock | None = None,
         reported: Callable[[EndedJob], object] = lambda job: None,
         named: Callable[[str], Mark | None] = lambda name: None,
-        moved: Callable[[AdvisedPlacement], object] = lambda advice: None,
+        moved: Callable[[Sequence[AdvisedPlacement]], object] = lambda advised: None,
     ) -> None:
         self._on_report, self._named, self._on_moved = reported, named, moved
         self._clock = clock or Clock()
@@ -109,11 +109,12 @@ class EndedJobs:
     def remember(self) -> list[AdvisedPlacement]:
         """Take up how good the advice was before the daemon started; return what became of it, newest first."""
         recent = self._placements.recent(REMEMBERED_JOBS, settled=True)
-        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
+        meanwhile = self._settled_meanwhile or set()
         finished = [advice for advice in recent if advice.uid not in meanwhile]
+        self._on_moved(finished[::-1])  # It reads, too: whatever fails has changed nothing, and is tried again.
+        self._settled_meanwhile = None
         for advice in reversed(finished):
             self.ledger.add(settled(advice))
-            self._on_moved(advice)
         return finished
 
     def take(self, job: EndedJob, *, sure: bool = False) -> dict[str, Any]:
@@ -361,8 +362,8 @@ class EndedJobs:
         if ended.record.learnable:
             self._models.learn(ended.record)
         if placement is not None and (advice := self._placements.find(placement)) is not None:
+            self._on_moved([advice])
             self.ledger.add(settled(advice))
-            self._on_moved(advice)
         return True
 
     def _concluded(self, job: EndedJob) -> Concluded | None:

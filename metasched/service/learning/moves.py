@@ -10,7 +10,7 @@ import logging
 import math
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -83,17 +83,6 @@ class Moves:
         with self._lock:
             return sorted(self._made.values(), key=lambda each: each.advice.made_at, reverse=True)
 
-    def restore(self, advised: Iterable[AdvisedPlacement]) -> None:
-        """Remember the moves among placements of the time before the start; they are not counted again.
-
-        Parameters
-        ----------
-        advised : placements whose jobs have ended, the newest first.
-        """
-        before = [each for each in advised if each.answer.move is not None][:REMEMBERED]
-        for each in reversed(before):
-            self._remember(self._judged(each) or Made(each), new=False)
-
     def look(self, source: MovesJobs, view: View, now: float) -> int:
         """Move the job of a scheduler that gains most, of those that should move and allow it; return how many moved.
 
@@ -153,37 +142,42 @@ class Moves:
                   decision.why)  # fmt: skip
         return True
 
-    def judge(self, advice: AdvisedPlacement) -> bool | None:
-        """Whether a move has paid, now that its job has ended well; None where that cannot be said."""
-        if advice.answer.move is None:
-            return None
-        found = self._judged(advice)
-        self._remember(found or Made(advice))
-        paid = None if found is None else found.paid
-        if paid is None:
-            return None
-        if paid:
-            self.paid += 1
-        else:
-            self.regretted += 1
-        self._metrics.moves.labels("paid" if paid else "regretted").inc()
-        return paid
+    def judge(self, advised: Sequence[AdvisedPlacement]) -> None:
+        """Count which moves have paid, as far as that can be said.
 
-    def _remember(self, made: Made, *, new: bool = True) -> None:
+        Parameters
+        ----------
+        advised : placements whose jobs have ended, the oldest first; those that are no moves are passed over.
+
+        Raises
+        ------
+        StoreError
+            When the loads that came cannot be read; then none is counted.
+        """
+        for made in [self._judged(each, each.answer.move) for each in advised if each.answer.move is not None]:
+            self._remember(made)
+            if made.paid is None:
+                continue
+            if made.paid:
+                self.paid += 1
+            else:
+                self.regretted += 1
+            self._metrics.moves.labels("paid" if made.paid else "regretted").inc()
+
+    def _remember(self, made: Made) -> None:
         with self._lock:
-            if new or made.advice.uid not in self._made:
-                self._made[made.advice.uid] = made
+            self._made[made.advice.uid] = made
             while len(self._made) > REMEMBERED:
                 self._made.popitem(last=False)
 
-    def _judged(self, advice: AdvisedPlacement) -> Made | None:
-        """A move with what it saved; None where its job has not ended well, or no model tells of its old place."""
-        move, outcome = advice.answer.move, advice.outcome
-        if move is None or outcome is None or outcome.exit_status != 0 or outcome.start is None:
-            return None
+    def _judged(self, advice: AdvisedPlacement, move: Move) -> Made:
+        """A move with what it saved, where its job has ended well and a model tells of its old place."""
+        outcome = advice.outcome
+        if outcome is None or outcome.exit_status != 0 or outcome.start is None:
+            return Made(advice)
         predictor = self._models.predictor(advice.application, move.platform, advice.question.user)
         if predictor is None:
-            return None
+            return Made(advice)
         taken = outcome.start + outcome.execution_time - advice.made_at
         nodes = tuple(unfold(move.nodes, where="nodes"))
         cpu, bandwidth = self._observed(nodes, advice.made_at, advice.made_at + max(taken, 1.0))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from metasched.service.clock import Clock
 from metasched.service.configuration import Keep
 from metasched.service.learning.finished_jobs import EndedJobs
-from metasched.service.learning.moves import Moves
 from metasched.service.periodic_work.views import REST
 from metasched.service.state import memory_use
 from metasched.service.state.live_clusters import LiveClusters
@@ -34,11 +33,11 @@ class Upkeep:
     Parameters
     ----------
     store, keep, clock : the database, and how long things stay in it.
-    clusters, history, models, jobs, moves : what is restored from it.
+    clusters, history, models, jobs : what is restored from it.
 
     Attributes
     ----------
-    history_restored : whether what was stored before the daemon started is shown.
+    history_restored : whether the loads of the day before the start are shown.
     damage : what is wrong with the database, in one line; empty where nothing is known to be.
     """
 
@@ -51,11 +50,10 @@ class Upkeep:
         history: LoadHistory,
         models: Models,
         jobs: EndedJobs,
-        moves: Moves,
     ) -> None:
         self._store, self._keep, self._clock = store, keep, clock
         self._clusters, self._history, self._models = clusters, history, models
-        self._jobs, self._moves = jobs, moves
+        self._jobs = jobs
         self._before = clock.now()
         self.history_restored, self.damage = False, ""
 
@@ -65,11 +63,12 @@ class Upkeep:
         if self.damage:
             _log.error("%s is damaged, restore it from a backup: %s", self._store.name, self.damage)
 
+    def restore_outcomes(self) -> None:
+        """Restore how good predictions, advice and moves were before the start."""
+        self._models.recent.restore(self._jobs.remember())
+
     def restore_history(self) -> None:
-        """Restore from the database what the dashboard and the status show of the time before the start."""
-        ended = self._jobs.remember()
-        self._models.recent.restore(ended)
-        self._moves.restore(ended)
+        """Restore the loads of the day before the start."""
         self._history.restore(self._clusters.view.partitions, self._last_day())
         self.history_restored = True
 

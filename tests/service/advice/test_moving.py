@@ -22,6 +22,7 @@ from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.learning.moves import Moves
 from metasched.service.quality.advice_quality import settled
+from metasched.store.errors import StoreError
 from tests.service.daemons import running
 
 MARK = "metasched:app=cg,n=1800,checkpoint=2"
@@ -156,12 +157,35 @@ def test_a_job_that_allows_it_is_moved_and_the_move_is_judged_by_the_loads_that_
     assert advice.answer.move is not None
     outcome = Outcome("east", "main", ("n2",), 1, 60.0, 0, job="7", scheduler="toy", start=now + 1.0)
     quick, slow = (replace(advice, outcome=replace(outcome, execution_time=each)) for each in (60.0, 1e6))
-    assert (daemon.moves.judge(quick), daemon.moves.judge(slow)) == (True, False)
+    daemon.moves.judge([quick, slow])
     assert (daemon.moves.paid, daemon.moves.regretted) == (1, 1)
     # A part of a run says nothing of how well whole runs are placed.
     assert settled(quick) is None
-    assert daemon.moves.judge(replace(quick, outcome=None)) is None
-    assert daemon.moves.judge(replace(quick, outcome=replace(outcome, exit_status=1))) is None
+    daemon.moves.judge([replace(quick, outcome=None), replace(quick, outcome=replace(outcome, exit_status=1))])
+    assert (daemon.moves.paid, daemon.moves.regretted) == (1, 1)
+
+
+def test_of_moves_that_are_judged_together_none_is_counted_before_all_can_be(daemon: Daemon) -> None:
+    loaded(daemon, 0.05)
+    now = daemon.clock.now()
+    assert daemon.moves.look(Moving(), daemon.clusters.view, now) == 1
+    outcome = Outcome("east", "main", ("n2",), 1, 60.0, 0, job="7", scheduler="toy", start=now + 1.0)
+    ended = [
+        replace(daemon.moves.made[0].advice, outcome=replace(outcome, execution_time=each)) for each in (60.0, 1e6)
+    ]
+    faults = [StoreError("the disk is full")]
+
+    def observed(nodes: tuple[str, ...], start: float, end: float) -> tuple[float, float]:
+        if end - start > 1e5 and faults:
+            raise faults.pop()
+        return daemon._observed(nodes, start, end)
+
+    moves = Moves(daemon.running_advisor, daemon.writes, observed, daemon.models, daemon.metrics)
+    with pytest.raises(StoreError):
+        moves.judge(ended)
+    assert (moves.paid, moves.regretted, moves.made) == (0, 0, [])
+    moves.judge(ended)
+    assert (moves.paid, moves.regretted) == (1, 1)
 
 
 def page(daemon: Daemon, **token: Any) -> str:
@@ -195,14 +219,13 @@ def test_the_dashboard_shows_moves_and_which_of_them_paid_also_after_a_restart(d
     for each, said in zip(
         ended, ("✓ worthwhile: done 61.0 s after", "≠ not worthwhile: done", "✕ failed, or the time"), strict=True
     ):
-        daemon.moves.judge(each)
+        daemon.moves.judge([each])
         assert daemon.moves.made[0].advice.outcome == each.outcome
         assert said in page(daemon, role="admin")
     assert (daemon.moves.paid, daemon.moves.regretted) == (before[0] + 1, before[1] + 1)
     fresh = Moves(daemon.running_advisor, daemon.writes, daemon._observed, daemon.models, daemon.metrics)
-    fresh.restore([ended[0], AdvisedPlacement(1.0, advice.question, advice.answer.model_copy(update={"move": None}))])
+    fresh.judge([ended[0], AdvisedPlacement(1.0, advice.question, advice.answer.model_copy(update={"move": None}))])
     assert [(each.advice.uid, each.paid) for each in fresh.made] == [(advice.uid, True)]
-    assert (fresh.paid, fresh.regretted) == (0, 0)
 
 
 def test_a_scheduler_that_does_not_move_a_job_leaves_it_and_records_nothing(daemon: Daemon) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -564,6 +565,26 @@ def test_a_job_that_ends_before_its_placement_is_written_settles_it(
         found = here.store.placements.find("0a")
         assert found is not None
         assert found.outcome is not None
+
+
+def test_what_is_remembered_of_before_a_restart_is_counted_once_however_often_it_is_tried(tmp_path: Path) -> None:
+    faults, moved = [StoreError("the disk is full")], list[str]()
+
+    def judge(advised: Sequence[AdvisedPlacement]) -> None:
+        if faults:
+            raise faults.pop()
+        moved.extend(each.uid for each in advised)
+
+    with site(tmp_path) as here:
+        here.store.placements.add([asked("0a", NOW - 1.0)])
+        here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
+        fresh: Any = EndedJobs(here.store, here.writer, *[None] * 3, (), moved=judge)  # type: ignore[arg-type]
+        counted: list[object] = []
+        fresh.ledger = SimpleNamespace(add=counted.append)
+        with pytest.raises(StoreError):
+            fresh.remember()
+        assert [each.uid for each in fresh.remember()] == moved == ["0a"]
+        assert len(counted) == 1
 
 
 def test_a_placement_is_settled_once(tmp_path: Path) -> None:

@@ -37,12 +37,12 @@ def calls() -> list[tuple[Any, ...]]:
 
 
 def made(calls: list[tuple[Any, ...]], now: float) -> Upkeep:
-    parts: dict[str, Any] = {name: Noted(calls, name) for name in ("history", "models", "moves")}
+    parts: dict[str, Any] = {name: Noted(calls, name) for name in ("history", "models")}
     parts["models"].recent = Noted(calls, "recent")
     jobs, store = Noted(calls, "jobs", remember=["ended"]), SimpleNamespace(name="site.db")
     clusters: Any = SimpleNamespace(view=SimpleNamespace(partitions=("p",)))
     clock, keep = Noted(calls, "clock", now=now), Keep(loads=2.0, placements=3.0, past_jobs=4.0)
-    found = Upkeep(store, keep, clock, clusters, parts["history"], parts["models"], jobs, parts["moves"])  # type: ignore[arg-type]
+    found = Upkeep(store, keep, clock, clusters, parts["history"], parts["models"], jobs)  # type: ignore[arg-type]
     calls.clear()
     return found
 
@@ -60,9 +60,7 @@ def test_the_history_is_restored_from_the_means_of_the_day_before_the_start(
     assert not found.history_restored
     found.restore_history()
     assert found.history_restored
-    (*before, restored) = calls
-    assert before == [("jobs.remember",), ("recent.restore", ["ended"]), ("moves.restore", ["ended"])]
-    verb, partitions, slots = restored
+    [(verb, partitions, slots)] = calls
     slots = list(slots)
     assert (verb, partitions) == ("history.restore", ("p",))
     first = 9 * DAY + 600.0
@@ -71,6 +69,11 @@ def test_the_history_is_restored_from_the_means_of_the_day_before_the_start(
     assert len(slots) == 288
     # It rests as long as each took: here 1, 5, 9, ...
     assert rests[:3] == [1.0, 5.0, 9.0]
+
+
+def test_what_became_of_jobs_before_the_start_is_shown(calls: list[tuple[Any, ...]]) -> None:
+    made(calls, 7.0).restore_outcomes()
+    assert calls == [("jobs.remember",), ("recent.restore", ["ended"])]
 
 
 def test_each_kind_of_thing_is_kept_for_its_own_days(
