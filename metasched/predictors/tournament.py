@@ -7,6 +7,7 @@ out until they do.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import ByColumns, Columns, Floats, Learned, Predictions, Predictor, Term
+from metasched.predictors.contract import ByColumns, Columns, Floats, Learned, Predictions, Predictor, Term, under
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Prediction, Request, Run
 
@@ -26,23 +27,30 @@ CAPACITY = 512
 _TRIAL = 0.25
 
 
-def errors_of(entrant: Predictor, runs: Sequence[Run]) -> list[float]:
-    """How wrong a predictor is on each of some runs: half the time is as wrong as twice, so a low answer gains nothing.
+def error_of(entrant: Predictor, run: Run) -> float | None:
+    """How wrong a predictor is on a run: half the time is as wrong as twice, so a low answer gains nothing.
 
     Parameters
     ----------
     entrant : a fitted predictor.
-    runs : that it has not learned.
+    run : that it has not learned.
 
     Returns
     -------
-    Errors of at least 0, infinite where nothing is predicted.
+    An error of at least 0, infinite where nothing is predicted; None for a run that shows nothing of it: its loads were
+    not measured, or it is the first with its settings.
     """
-    rows = [(r.problem_size, r.processors, r.min_avg_avail_cpu, r.min_avg_avail_bw) for r in runs]
-    predicted = entrant.predict_many(*np.array(rows, dtype=float).T).execution_time
-    measured = np.array([run.execution_time for run in runs])
-    error = np.maximum(predicted / measured, measured / predicted) - 1.0
-    return [each if np.isfinite(each) else float("inf") for each in error.tolist()]
+    if not run.measured:
+        return None
+    try:
+        asked = under(entrant, run.settings)
+    except InputError:
+        return None
+    try:
+        predicted = asked.predict(run.request).execution_time
+    except InputError:
+        return math.inf
+    return max(predicted / run.execution_time, run.execution_time / predicted) - 1.0
 
 
 class Tournament(ByColumns):
@@ -166,7 +174,8 @@ class Tournament(ByColumns):
         return True
 
     def _score(self, entrant: Predictor, runs: Sequence[Run]) -> None:
-        self.errors[entrant.name].extend(errors_of(entrant, runs))
+        errors = (error_of(entrant, run) for run in runs)
+        self.errors[entrant.name].extend(error for error in errors if error is not None)
 
     def _recent(self, entrant: Predictor) -> float:
         errors = self.errors.get(entrant.name)

@@ -17,7 +17,7 @@ from metasched.predictors.judging.evaluation import evaluate
 from metasched.predictors.judging.groups import Group
 from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.predictors.tournament import Tournament
+from metasched.predictors.tournament import Tournament, error_of
 from metasched.records import InputError, Placement, Request, ResourceSet, Run
 
 HARDWARE = Hardware(tuple(Server(f"s{i}", 4) for i in range(4)), word_time=8e-9, startup_time=1e-4)
@@ -118,6 +118,30 @@ def test_an_entrant_without_enough_runs_sits_out_until_it_has() -> None:
     for run in runs(10, seed=3):
         tournament.learn(run)
     assert "sits out" not in tournament.reason
+
+
+def test_a_run_without_measured_loads_decides_nothing() -> None:
+    tournament = Tournament([RidgeQuadratic(), RobustPredictor()]).fit(runs(40))
+    before = {name: [*errors] for name, errors in tournament.errors.items()}
+    tournament.learn(replace(runs(1)[0], min_avg_avail_cpu=float("nan")))
+    assert {name: [*errors] for name, errors in tournament.errors.items()} == before
+    assert all(np.isfinite(errors).all() for errors in before.values())
+
+
+def test_runs_with_parameters_are_predicted_with_them_and_the_first_of_them_decides_nothing() -> None:
+    def stepped(run: Run, steps: int) -> Run:
+        return replace(run, execution_time=steps * run.execution_time, extra={"parameter:steps": str(steps)})
+
+    known = [stepped(run, 1 + number % 4) for number, run in enumerate(runs(60))]
+    tournament = Tournament([RobustPredictor()]).fit(known)
+    assert len(tournament.errors["robust"]) == 15
+    assert max(tournament.errors["robust"]) < 0.5
+    new = replace(runs(1)[0], extra={"parameter:steps": "2", "parameter:word": "x"})
+    assert error_of(tournament.entrants[0], new) is None
+
+
+def test_what_predicts_nothing_is_infinitely_wrong() -> None:
+    assert error_of(SpmdPredictor(), runs(1)[0]) == float("inf")
 
 
 def test_a_tournament_is_evaluated_like_any_predictor_and_close_to_its_best_entrant() -> None:

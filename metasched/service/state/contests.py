@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from metasched.predictors.contract import Assumed, Predictor
-from metasched.predictors.tournament import WINDOW, errors_of
+from metasched.predictors.tournament import WINDOW, error_of
 from metasched.records import Run
 from metasched.service.state.fit_workers import Fit
 
@@ -27,8 +27,7 @@ class Contests:
 
     def note(self, key: Key, assumed: Predictor, known: Predictor, run: Run) -> None:
         """Remember how wrong both are on a run that neither has learned."""
-        if run.measured:
-            self._add(key, errors_of(assumed, [run]), errors_of(known, [run]))
+        self._add(key, assumed, known, [run])
 
     def rehearse(self, key: Key, assumed: Assumed, runs: Sequence[Run]) -> None:
         """Try both on the last quarter of runs that were learned before, by those before; once for each model.
@@ -40,11 +39,9 @@ class Contests:
         held_back = int(len(runs) * TRIAL)
         if key in self._errors or not held_back:
             return
-        before, after = runs[:-held_back], [run for run in runs[-held_back:] if run.measured]
+        before = runs[:-held_back]
         self._errors[key] = ()
-        if after:
-            fitted = Fit(*key, before).fitted()
-            self._add(key, errors_of(assumed.corrected(before), after), errors_of(fitted, after))
+        self._add(key, assumed.corrected(before), Fit(*key, before).fitted(), runs[-held_back:])
 
     def forget(self, key: Key) -> None:
         """Forget the predictions of an application on a platform."""
@@ -58,6 +55,8 @@ class Contests:
         assumed, known = np.mean(errors, axis=0)
         return bool(assumed < known)
 
-    def _add(self, key: Key, assumed: Sequence[float], known: Sequence[float]) -> None:
+    def _add(self, key: Key, assumed: Predictor, known: Predictor, runs: Sequence[Run]) -> None:
+        pairs = ((error_of(assumed, run), error_of(known, run)) for run in runs)
+        both = [(first, second) for first, second in pairs if first is not None and second is not None]
         # Replaced as a whole: requests read it meanwhile.
-        self._errors[key] = (*self._errors.get(key, ()), *zip(assumed, known, strict=True))[-WINDOW:]
+        self._errors[key] = (*self._errors.get(key, ()), *both)[-WINDOW:]

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.predictors.tournament import WINDOW, errors_of
-from metasched.records import Run
+from metasched.predictors.tournament import WINDOW, error_of
+from metasched.records import Request, Run
 from metasched.service.state import contests, described_clusters, memory_use, mode_switch, running_jobs
 from metasched.service.state.contests import Contests
 from metasched.service.state.described_clusters import DescribedClusters
@@ -86,9 +85,9 @@ class Guess:
     def __init__(self, share: float) -> None:
         self.share, self.known = share, -1
 
-    def predict_many(self, size: Any, *where: Any) -> Any:
+    def predict(self, request: Request) -> Any:
         """As long as the share of the problem size (s)."""
-        return SimpleNamespace(execution_time=self.share * np.asarray(size))
+        return SimpleNamespace(execution_time=self.share * request.problem_size)
 
     def corrected(self, runs: Sequence[Run]) -> Guess:
         """The same, which remembers how many runs it was shown."""
@@ -152,12 +151,11 @@ def test_a_rehearsal_passes_over_runs_without_loads() -> None:
     runs = [run(10.0 + number) for number in range(12)]
     found.rehearse(KEY, assumed, [*runs[:-3], *(run(30.0, float("nan")) for _ in range(3))])  # type: ignore[arg-type]
     assert found._errors[KEY] == ()
-    assert assumed.known == -1
     found = Contests()
     found.rehearse(KEY, assumed, [*runs[:-1], run(30.0, float("nan"))])  # type: ignore[arg-type]
     fitted = RobustPredictor("cg", "east").fit(runs[:9])
     assert len(found._errors[KEY]) == 2
-    assert len(errors_of(fitted, runs[9:11])) == 2
+    assert [known for _, known in found._errors[KEY]] == [error_of(fitted, each) for each in runs[9:11]]
 
 
 def test_the_c_library_is_told_what_malloc_h_calls_these_settings(monkeypatch: pytest.MonkeyPatch) -> None:
