@@ -86,7 +86,8 @@ def suggestions(
     ----------
     question : about the job.
     predictors : the application's, by platform.
-    past : gives the runs of the application on a platform whose loads may be met again.
+    past : gives the runs of the application on a platform whose loads may be met again. A platform without any is left
+        out where the question does not say what loads to expect and others have runs.
 
     Raises
     ------
@@ -94,9 +95,14 @@ def suggestions(
         When a chance is not between 0 and 1, or neither runs nor the question tell of the loads.
     """
     size, processors = question.problem_size, question.processors
+    met = {platform: past(platform) for platform in sorted(predictors)}
+    stated = question.available_cpu is not None and question.available_bandwidth is not None
     found = []
-    for platform, predictor in sorted(predictors.items()):
-        loads = loads_to_expect(past(platform), question.available_cpu, question.available_bandwidth)
+    for platform, runs in met.items():
+        if not (runs or stated) and any(met.values()):
+            continue
+        predictor = predictors[platform]
+        loads = loads_to_expect(runs, question.available_cpu, question.available_bandwidth)
         times = ExecutionTimes(predictor, size, processors, *loads)
         limits = [times.limit(each) for each in question.chances or (() if question.limits else CHANCES)]
         limits += [Limit(each, times.chance(each)) for each in question.limits]

@@ -75,16 +75,15 @@ async def predict(question: PredictIn, models: TheModels, client: Reader) -> dic
 @router.post("/walltimes")
 def walltimes(question: WalltimesIn, models: TheModels, store: TheStore, client: Reader) -> dict[str, Any]:
     """Suggest time limits for a job, each with the probability that the job is killed; for 20 platforms at most."""
-    known = {
-        platform: models.all()[application, platform]
-        for application, platform in models.all()
-        if application == question.application and question.platform in (None, platform)
-    }
+    every = sorted(platform for application, platform in models.keys if application == question.application)
+    platforms = every if question.platform is None else [question.platform]
+    found = ((platform, models.predictor(question.application, platform)) for platform in platforms)
+    known = dict(islice(((platform, each) for platform, each in found if each is not None), MOST_PLATFORMS))
     if not known:
         where = "" if question.platform is None else f" on {question.platform}"
         raise HTTPException(404, f"no model of {question.application}{where}, expected one to be learned first")
     job = Question(**question.model_dump(exclude={"platform"}))
     return suggestions(
-        job, dict(islice(sorted(known.items()), MOST_PLATFORMS)),
+        job, known,
         lambda platform: store.runs.learnable(application=job.application, platform=platform, last=MOST_LOADS),
     )  # fmt: skip

@@ -137,8 +137,8 @@ class Models:
             for application, platform, version, _ in self._store.models.all()
             if self._versions.get((application, platform)) != version
         }
-        self._versions |= new
         unknown = self._store.models.of_another_format() & set(new) if new else frozenset()
+        self._versions |= new
         for application, platform in unknown:
             _log.warning("the model of %s on %s has another format; it is learned again", application, platform)
         self._lost |= unknown
@@ -182,8 +182,10 @@ class Models:
         Such are those from before the start, those that another process has stored, and those of a request that failed
         when its run was stored already.
         """
-        lost, self._lost = self._lost, set()
-        for record in self._store.runs.to_learn():
+        waiting = self._store.runs.to_learn()
+        lost = set(self._lost)
+        self._lost -= lost  # The learning thread may have added others meanwhile.
+        for record in waiting:
             key = record.run.application, record.run.cluster
             if key in self._predictors:
                 self.learn(record)
@@ -292,7 +294,12 @@ class Models:
     def _borrow_again(self, application: str) -> None:
         """Have what borrows for platforms never used know what was learned on the others."""
         for key in [key for key in dict(self._never_used) if key[0] == application]:
-            if key in self._predictors or self._borrowing(key) is None:
+            try:
+                borrows = key not in self._predictors and self._borrowing(key) is not None
+            except StoreError as error:
+                _log.warning("what %s on %s borrows is read again when it is asked for: %s", *key, error)
+                borrows = False
+            if not borrows:
                 self._never_used.pop(key, None)
 
     def on(
@@ -368,31 +375,33 @@ class Models:
             self._taken.pop(record.uid, None)  # so that the next sweep has it learned
             _log.warning("a run of %s on %s is learned later: %s", *key, error)
             return
-        self._learned.setdefault(key, []).append(record.uid)
+        self._judge(key, known, run)
         try:
-            if (answering := self.answering(key)) is not None:
-                self._judge(answering, run)
-            if known is not None and key in self._assumed:
-                self._contests.note(key, self._assumed[key], known, run)
             self._predictors[key] = Fit(*key, [run], lent).fitted() if known is None else learned(known, run, lent)
+            self._changed.add(key)
+            self._learned.setdefault(key, []).append(record.uid)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
             self._borrow_again(run.application)
             self._correct(key)
         except Exception:
             self.failures += 1
             _log.exception("a run of %s on %s could not be learned", *key)
-        else:
-            self._changed.add(key)
 
     def _to_fit(self, key: Key, runs: Sequence[Run]) -> Fit:
         """A model to be made of all its runs; where these are few it borrows."""
         return Fit(*key, runs, self._lent(key) if len(runs) < ENOUGH else ())
 
-    def _judge(self, known: Predictor, run: Run) -> None:
-        if not run.measured:
-            return  # Its error would be that of the loads assumed.
-        with suppress(InputError):  # no model is defined there: nothing was predicted
-            self.recent.note(run, for_user(known, run.user).predict(run.request))
+    def _judge(self, key: Key, known: Saved | None, run: Run) -> None:
+        """Note what was predicted of a run that is about to be learned; it is learned whatever fails here."""
+        try:
+            answering = self.answering(key)
+            if answering is not None and run.measured:  # Else its error would be that of the loads assumed.
+                with suppress(InputError):  # no model is defined there: nothing was predicted
+                    self.recent.note(run, for_user(answering, run.user).predict(run.request))
+            if known is not None and key in self._assumed:
+                self._contests.note(key, self._assumed[key], known, run)
+        except Exception:
+            _log.exception("what was predicted of a run of %s on %s is not judged", *key)
 
     def _begin(self, keys: Iterable[Key]) -> None:
         """Make models that there are none of, each of all its runs that are stored by now."""
@@ -469,7 +478,7 @@ class Models:
             self._unsettled.discard(key)
             self._contests.forget(key)
             self._correct(key)
-        self._begin(found.models)
+        self._begin_safely(found.models)
         for application in {application for application, _ in found.models}:
             self._return_lent(application)
             self._borrow_again(application)

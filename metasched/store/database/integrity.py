@@ -16,7 +16,7 @@ from metasched.records import InputError
 from metasched.store.database import load_blocks
 from metasched.store.database.engine import reading
 from metasched.store.database.store import Store
-from metasched.store.database.tables import LoadBlockRow, PlacementRow
+from metasched.store.database.tables import LoadBlockRow, PlacementRow, RunRow, table
 from metasched.store.errors import StoreError
 
 #: Faults that are reported at most.
@@ -64,6 +64,11 @@ def check(store: Store) -> tuple[str, ...]:
         for application, platform, _, _ in store.models.all():
             read(partial(store.models.predictor, application, platform))
 
+    def each_run() -> None:
+        with reading(store.engine, long=True) as connection:
+            for row in connection.execute(select(*table(RunRow).columns)).mappings():
+                read(partial(store.runs.record, row))
+
     def each_placement() -> None:
         columns = (PlacementRow.uid, PlacementRow.made_at, PlacementRow.question, PlacementRow.answer)
         with reading(store.engine, long=True) as connection:
@@ -75,6 +80,6 @@ def check(store: Store) -> tuple[str, ...]:
             for minute in connection.scalars(select(LoadBlockRow.minute)).all():
                 load_blocks.read(connection, minute, minute + load_blocks.MINUTE)
 
-    for part in (store.runs.all, each_model, each_placement, each_block, store.tokens.all, store.modes.newest):
+    for part in (each_run, each_model, each_placement, each_block, store.tokens.all, store.modes.newest):
         read(part)
     return tuple(found[:MOST])

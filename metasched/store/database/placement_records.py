@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Engine, select, update
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
-from metasched.records import InputError
 from metasched.store.database.engine import reading, writing
-from metasched.store.database.rows import insert_many_new
+from metasched.store.database.rows import insert_many_new, sound
 from metasched.store.database.tables import PlacementRow, table
-
-_log = logging.getLogger(__name__)
 
 
 def settle(connection: Connection, uid: str, outcome: Outcome) -> bool:
@@ -67,16 +63,9 @@ class PlacementRecords:
         return self._select(query.order_by(PlacementRow.made_at))
 
     def _select(self, query: Any) -> tuple[AdvisedPlacement, ...]:
-        """Placements of rows; one that cannot be understood, such as one changed by hand, does not hide the others."""
         with reading(self._engine) as connection:
             rows = connection.execute(query).all()
-        found = []
-        for row in rows:
-            try:
-                found.append(AdvisedPlacement.read(*row))
-            except InputError as error:
-                _log.warning("%s; it is left out", error)
-        return tuple(found)
+        return sound(rows, lambda row: AdvisedPlacement.read(*row))
 
 
 _COLUMNS = (

@@ -1,11 +1,29 @@
-"""Functions to write rows, common to several kinds of records."""
+"""Functions to read and write rows, common to several kinds of records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table
+
+from metasched.records import InputError
+
+_log = logging.getLogger(__name__)
+_Row = TypeVar("_Row")
+_Record = TypeVar("_Record")
+
+
+def sound(rows: Iterable[_Row], read: Callable[[_Row], _Record]) -> tuple[_Record, ...]:
+    """The records of rows; one that cannot be understood, such as one changed by hand, does not hide the others."""
+    found = []
+    for row in rows:
+        try:
+            found.append(read(row))
+        except InputError as error:
+            _log.warning("%s; it is left out", error)
+    return tuple(found)
 
 
 def insert_new(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:

@@ -13,9 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, case, dele
 
 from metasched.records import InputError, Run, Settings
 from metasched.store.database.engine import name_of, reading, writing
-from metasched.store.database.rows import insert_new_by
+from metasched.store.database.rows import insert_new_by, sound
 from metasched.store.database.tables import ModelRow, RunRow, table
-from metasched.store.errors import StoreError
 
 #: Key among a run's further columns where it was forgotten.
 FORGOTTEN = "forgotten"
@@ -209,8 +208,7 @@ class RunRecords:
             query = query.where(RunRow.start_time >= since)
         if until is not None:
             query = query.where(RunRow.start_time < until)
-        with reading(self._engine) as connection:
-            found = tuple(self._record(row) for row in connection.execute(query).mappings())
+        found = self._select(query)
         return found if last is None else found[::-1]
 
     def count(self, *, application: str | None, platform: str | None, users: Collection[str] | None) -> int:
@@ -244,8 +242,7 @@ class RunRecords:
     def to_learn(self) -> tuple[RecordedRun, ...]:
         """The runs that models may learn from and that no saved model has learned, in the order they were stored."""
         query = select(*table(RunRow).columns).where(RunRow.learnable, RunRow.learned.is_(False)).order_by(RunRow.id)
-        with reading(self._engine) as connection:
-            return tuple(self._record(row) for row in connection.execute(query).mappings())
+        return self._select(query)
 
     def learned(self) -> dict[tuple[str, str], tuple[int, int]]:
         """The numbers of runs that each saved model learned, in all and without loads, by application and platform."""
@@ -258,15 +255,25 @@ class RunRecords:
         with reading(self._engine) as connection:
             return {(row[0], row[1]): (int(row[2]), int(row[3])) for row in connection.execute(query)}
 
-    def _record(self, row: RowMapping) -> RecordedRun:
-        """Make the record of a row; a row that somebody changed by hand is checked like any other input."""
+    def _select(self, query: Any) -> tuple[RecordedRun, ...]:
+        with reading(self._engine) as connection:
+            return sound(connection.execute(query).mappings(), self.record)
+
+    def record(self, row: RowMapping) -> RecordedRun:
+        """The record of a row.
+
+        Raises
+        ------
+        InputError
+            When somebody has changed it to what no run can be.
+        """
         values = {name: row[name] for name in _RUN_FIELDS}
         values |= {name: math.nan for name in _MINIMA if values[name] is None}
         nodes, extra = tuple(row["nodes"].split()), MappingProxyType(dict(row["extra"]))
         try:
             run = Run(**values, nodes=nodes, extra=extra)
         except InputError as error:
-            raise StoreError(str(error), where=f"{name_of(self._engine.url)}, run {row['id']}") from None
+            raise InputError(str(error), where=f"{name_of(self._engine.url)}, run {row['id']}") from None
         return RecordedRun(run, row["exit_status"], row["learnable"], row["uid"])
 
 

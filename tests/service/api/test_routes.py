@@ -389,6 +389,17 @@ def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
         assert (answer["placed"], answer["message"]) == (False, "no model of x yet")
 
 
+def test_a_saved_model_that_is_unsound_keeps_no_time_limit_of_another_platform(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
+        daemon.access.refresh()
+        daemon.models._predictors.know([("cg", "unsound")])
+        asked = {"application": "cg", "problem_size": 900, "processors": 1}
+        found = TestClient(make_app(daemon)).post("/v1/walltimes", json=asked, headers=admin)
+        assert found.status_code == 200, found.text
+        assert [each["cluster"] for each in found.json()["clusters"]] == ["east", "west"]
+
+
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
     with running(tmp_path, learned=False, limits={"requests_per_second": 0.5, "burst": 3}) as daemon:
         client = TestClient(make_app(daemon))

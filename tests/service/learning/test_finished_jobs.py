@@ -578,7 +578,8 @@ def test_what_is_remembered_of_before_a_restart_is_counted_once_however_often_it
     with site(tmp_path) as here:
         here.store.placements.add([asked("0a", NOW - 1.0)])
         here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
-        fresh: Any = EndedJobs(here.store, here.writer, *[None] * 3, (), moved=judge)  # type: ignore[arg-type]
+        nothing: Any = None
+        fresh: Any = EndedJobs(here.store, here.writer, nothing, nothing, nothing, (), moved=judge)
         counted: list[object] = []
         fresh.ledger = SimpleNamespace(add=counted.append)
         with pytest.raises(StoreError):

@@ -111,6 +111,12 @@ def test_the_daemon_answers_before_the_first_run(folder: Path) -> None:
         assert ranked.status_code == 200, ranked.text
         best = ranked.json()["placements"][0]
         assert (best["processors"], best["execution_time"]) == (4, pytest.approx(10.0, rel=0.01))
+        job = {name: asked[name] for name in asked if name != "platform"}
+        for where in ({}, {"platform": "c"}):
+            limits = client.post("/v1/walltimes", json=job | where, headers=told)
+            assert limits.status_code == 200, limits.text
+            [cluster] = limits.json()["clusters"]
+            assert (cluster["cluster"], cluster["median"]) == ("c", pytest.approx(10.0, rel=0.01))
 
 
 def test_runs_correct_the_simulation(models: Models) -> None:

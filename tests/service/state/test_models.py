@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -23,6 +25,7 @@ from metasched.store import documents
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import RecordedRun, Selection
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 
 
 def run(cluster: str, n: float, p: int, scale: float = 1.0) -> Run:
@@ -184,6 +187,87 @@ def test_a_platform_never_used_borrows_from_the_others_until_it_has_runs_of_its_
         assert used.predict(asked.request).execution_time == pytest.approx(asked.execution_time, rel=0.1)
         assert "runs on old are used too" in used.predict(asked.request).warnings[0]
         assert models.failures == 0
+
+
+@pytest.mark.parametrize("fault", [StoreError("the disk is full"), ValueError("a fault of ours")])
+def test_a_run_is_learned_and_saved_whatever_fails_beside_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def failing(*given: object) -> None:
+        raise fault
+
+    with Store.open(tmp_path / "metasched.db") as store:
+        models = Models(store)
+        records = [RecordedRun(run("east", n, 2)) for n in (300.0, 500.0, 800.0)]
+        store.runs.add_all(records)
+        models._learn(records[0])
+        models._never_used["cg", "other"] = RobustPredictor()
+        with monkeypatch.context() as patched:
+            patched.setattr(models, "_borrowing", failing)
+            models._learn(records[1])
+            patched.setattr(models.recent, "note", failing)
+            models._learn(records[2])
+        models._save()
+        assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 3
+        assert store.runs.to_learn() == ()
+    learned_by(tmp_path / "metasched.db", 0)
+
+
+def test_a_run_that_could_not_be_learned_is_tried_again_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: object) -> None:
+        raise ValueError("a fault of ours")
+
+    path = tmp_path / "metasched.db"
+    with Store.open(path) as store:
+        models = Models(store)
+        records = [RecordedRun(run("east", n, 2)) for n in (300.0, 500.0, 800.0)]
+        store.runs.add_all(records)
+        models._learn(records[0])
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "learned", failing)
+            models._learn(records[1])
+        models._learn(records[2])
+        models._save()
+        assert models.failures == 1
+    assert learned_by(path, 1) == [500.0]
+
+
+@pytest.mark.parametrize(("kind", "read"), [("runs", "to_learn"), ("models", "of_another_format")])
+def test_models_that_must_be_learned_again_are_though_the_database_fails_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, read: str
+) -> None:
+    def failing(*given: object) -> None:
+        raise StoreError("the disk is full")
+
+    path = tmp_path / "metasched.db"
+    with Store.open(path) as store:
+        store.runs.add_all(RecordedRun(run("east", n, 2)) for n in (300.0, 400.0))
+    learned_by(path, 0)
+    with Store.open(path) as store:
+        store.models.save("cg", "east", {"format": "metasched-model", "version": 99, "method": "robust"})
+        models = Models(store)
+        with monkeypatch.context() as patched:
+            patched.setattr(getattr(store, kind), read, failing)
+            with pytest.raises(StoreError):
+                models.start()
+        models.start()
+        models.stop()
+        found = models.predictor("cg", "east")
+        assert isinstance(found, RobustPredictor)
+        assert found.window.seen == 2
+
+
+def test_a_run_that_somebody_spoiled_keeps_no_other_from_being_learned(tmp_path: Path) -> None:
+    path = tmp_path / "metasched.db"
+    with Store.open(path) as store:
+        store.runs.add_all(RecordedRun(run("east", n, 2)) for n in (300.0, 400.0))
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE runs SET processors = 0 WHERE problem_size = 300")
+    learned_by(path, 0)
+    with Store.open(path) as store:
+        assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 1
 
 
 def test_what_was_forgotten_is_lent_to_nobody(tmp_path: Path) -> None:

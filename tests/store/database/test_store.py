@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -117,12 +118,16 @@ def test_a_model_that_is_not_json_is_refused(store: Store) -> None:
         store.models.save("cg", "c8", {"function": len})
 
 
-def test_a_row_spoiled_by_hand_is_named(store: Store, path: Path) -> None:
+def test_a_row_spoiled_by_hand_is_named_and_hides_no_other(
+    store: Store, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store.runs.add(RUN)
+    store.runs.add(replace(RUN, problem_size=7.0))
     with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE runs SET min_avg_avail_cpu = 7")
-    with pytest.raises(StoreError, match=r"metasched\.db, run 1: min_avg_avail_cpu is 7"):
-        store.runs.learnable()
+        raw.execute("UPDATE runs SET min_avg_avail_cpu = 7 WHERE id = 1")
+    for found in (store.runs.learnable(), tuple(each.run for each in store.runs.to_learn())):
+        assert [each.problem_size for each in found] == [7.0]
+    assert "metasched.db, run 1: min_avg_avail_cpu is 7" in caplog.text
 
 
 WRITER = """
