@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from metasched.client.soundness import one_line
 from metasched.records import InputError
@@ -187,19 +186,19 @@ class Sites:
         Raises
         ------
         InputError
-            When no such job was sent, or it was not submitted.
+            When no such job was sent, it was not submitted, or that changes while the sites are asked.
         """
         job = self.sent.find(uid)
         if job.question is None:
             raise InputError(f"the request of job {uid} is unknown")
         if job.state == "withdrawing":
             ranking = self.rank(job.question)
-            self.sent.withdraw(uid, ranking.places)
+            self.sent.withdraw(job, ranking.places)
             return Verdict(True, "it is being withdrawn"), ranking
         if job.state != "submitted" or job.site not in self.tables:
             raise InputError(f"job {uid} is {job.state} at {job.site}, expected one that waits at a site")
         try:
-            waits = self._client.ask(self.tables[job.site], "GET", f"/v1/waits/{quote(job.job, safe='')}")
+            waits = self._client.ask(self.tables[job.site], "GET", job.wait_path)
         except (InputError, RuntimeError) as error:
             return Verdict(False, one_line(str(error))), SitesRanking((), {})
         ranking = self.rank(job.question)
@@ -207,7 +206,7 @@ class Sites:
             job, waits, ranking.places, self.sent.known([job.site])[job.site].trust, self._now(), self._rested
         )
         if found.withdraw:
-            self.sent.withdraw(uid, ranking.places)
+            self.sent.withdraw(job, ranking.places)
         return found, ranking
 
     def status(self) -> list[dict[str, Any]]:

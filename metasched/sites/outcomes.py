@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from metasched.records import InputError
 from metasched.sites.offer import LONGEST
@@ -48,9 +48,9 @@ class Outcomes:
             outcomes = _reported(heard[table.name].answer)
             left = []
             for job in open_jobs[table.name]:
-                if job.job in outcomes:
-                    took, failed = outcomes[job.job]
-                    self._sent.ended(job.uid, took, failed=failed)
+                outcome = next((each for each in outcomes.get(job.job, ()) if each.is_of(job)), None)
+                if outcome is not None:
+                    self._sent.ended(job, outcome.took, failed=outcome.failed)
                 else:
                     left.append(job)
             for job in left[:LOOKED_FOR]:
@@ -60,35 +60,49 @@ class Outcomes:
     def _in_queue(self, table: SiteTable, job: SentJob) -> bool:
         """Look for a job in the queue of its site; whether the site answers."""
         try:
-            found = self._client.ask(table, "GET", f"/v1/waits/{quote(job.job, safe='')}")
+            found = self._client.ask(table, "GET", job.wait_path)
         except InputError:
             now, begun = self._now(), job.submitted_at or 0.0
             if job.seen_at is not None:
                 # It ended between two looks: half way is off by half of what lies between at most.
                 half, took = (now - job.seen_at) / 2.0, (now + job.seen_at) / 2.0 - begun
                 if half <= max(OFF, OFF_PART * took):
-                    self._sent.ended(job.uid, took)
+                    self._sent.ended(job, took)
                 else:
-                    self._sent.forgotten(job.uid)
+                    self._sent.forgotten(job)
             elif now - begun > NEVER_SEEN:
-                self._sent.forgotten(job.uid)
+                self._sent.forgotten(job)
             return True
         except RuntimeError:
             return False
         if isinstance(found, dict):
-            self._sent.seen(job.uid)
+            self._sent.seen(job)
         return True
 
 
-def _reported(answer: Any) -> dict[str, tuple[float, bool]]:
-    """How long each job took from its submission on (s) by its number, and whether it failed: by the site's clock."""
-    found = {}
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How long a job took from its submission on (s) by the site's clock, and whether it failed."""
+
+    scheduler: str
+    took: float
+    failed: bool
+
+    def is_of(self, job: SentJob) -> bool:
+        """Whether it is of a job of the same number, as far as the schedulers are known."""
+        return self.scheduler == job.place.offer.scheduler or not (self.scheduler and job.place.offer.scheduler)
+
+
+def _reported(answer: Any) -> dict[str, list[_Outcome]]:
+    """The outcomes by the numbers of their jobs, the newest first."""
+    found: dict[str, list[_Outcome]] = {}
     for each in answer if isinstance(answer, list) else ():
         try:
             outcome = each["outcome"]
             took = float(outcome["start"]) + float(outcome["execution_time"]) - float(each["made_at"])
             if 0.0 < took <= LONGEST:
-                found[str(outcome["job"])] = took, outcome["exit_status"] != 0
-        except (TypeError, KeyError, ValueError, OverflowError):
+                of = _Outcome(str(outcome.get("scheduler", "")), took, outcome["exit_status"] != 0)
+                found.setdefault(str(outcome["job"]), []).append(of)
+        except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
             continue
     return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal, TypeVar
+from urllib.parse import quote, urlencode
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -74,6 +75,12 @@ class SentJob:
         return self.place.offer.site
 
     @property
+    def wait_path(self) -> str:
+        """Where its site's daemon tells of its wait; two schedulers of a site may each have a job of this number."""
+        scheduler = self.place.offer.scheduler
+        return f"/v1/waits/{quote(self.job, safe='')}" + (f"?{urlencode({'cluster': scheduler})}" if scheduler else "")
+
+    @property
     def overdue(self) -> float | None:
         """The least ratio of the time taken to the time predicted, where its site still showed it after its interval.
 
@@ -135,7 +142,8 @@ class SentJobs:
     """The jobs that were sent to sites, and what is learned from them about the sites' predictions and links.
 
     What is noted is stored first: it outlives the daemon, and what cannot be stored is not noted. Whatever users report
-    of a job is refused by InputError where no such job was sent, or its end is known already.
+    of a job is refused by InputError where no such job was sent, or its end is known already; what a site says of one
+    is passed over where the job is not any more what the site was asked about.
 
     Parameters
     ----------
@@ -219,13 +227,20 @@ class SentJobs:
                           resent=job.resent + again)  # fmt: skip
             return self._note(new, {site: known} | left)
 
-    def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> SentJob:
-        """Record that a job will be withdrawn from its site, and where it may go; again if that changes."""
+    def withdraw(self, job: SentJob, places: Sequence[SitePlacement]) -> SentJob:
+        """Record that a job will be withdrawn from its site, and where it may go; again if that changes.
+
+        Raises
+        ------
+        InputError
+            When it is not what it was any more, such as submitted elsewhere meanwhile.
+        """
         with self._lock:
-            job = self._open(uid)
-            if job.state == "chosen":
-                raise InputError(f"job {uid} is chosen, expected submitted")
-            return self._note(replace(job, state="withdrawing", places=tuple(places)))
+            self._open(job.uid)
+            known = self._unchanged(job)
+            if known is None or known.state == "chosen":
+                raise InputError(f"job {job.uid} is {self._jobs[job.uid].state}, expected it to be submitted still")
+            return self._note(replace(known, state="withdrawing", places=tuple(places)))
 
     def stays(self, uid: str) -> SentJob:
         """Note that a job that was to be withdrawn stays at its site, since it has started there."""
@@ -243,21 +258,24 @@ class SentJobs:
         with self._lock:
             return self._given_up(self._open(uid), "withdrawn")
 
-    def seen(self, uid: str) -> None:
+    def seen(self, job: SentJob) -> None:
         """Note that the site shows the job in its queue, waiting or running."""
         with self._lock:
-            self._note(replace(self._jobs[uid], seen_at=self._now()))
+            if (known := self._unchanged(job)) is not None:
+                self._note(replace(known, seen_at=self._now()))
 
-    def ended(self, uid: str, took: float, *, failed: bool = False) -> None:
+    def ended(self, job: SentJob, took: float, *, failed: bool = False) -> None:
         """Record that a job ended, its time since the submission (s), and learn it if it succeeded.
 
         A job did not end before its site showed it in its queue for the last time, nor does it end in the future,
         whatever the site says of it.
         """
         with self._lock:
-            job = self._jobs[uid]
-            known = self._now() - job.chosen_at
-            took = took if took <= known + SHOWN else known
+            known = self._unchanged(job)
+            if known is None:
+                return
+            job, age = known, self._now() - known.chosen_at
+            took = took if took <= age + SHOWN else age
             if job.seen_at is not None and job.submitted_at is not None:
                 shown = job.seen_at - job.submitted_at
                 took = took if took >= shown - SHOWN else shown
@@ -267,10 +285,11 @@ class SentJobs:
                 site = _learned(site, took / job.place.predicted)
             self._note(replace(job, state="failed" if failed else "ended", took=took), {job.site: site})
 
-    def forgotten(self, uid: str) -> None:
+    def forgotten(self, job: SentJob) -> None:
         """Note that the site knows nothing of the job and never will."""
         with self._lock:
-            self._given_up(self._jobs[uid], "unknown")
+            if (known := self._unchanged(job)) is not None:
+                self._given_up(known, "unknown")
 
     def open(self) -> list[SentJob]:
         """The jobs that were submitted and whose outcome is not known, the oldest first; those too old are given up."""
@@ -352,6 +371,15 @@ class SentJobs:
         if uid not in self._jobs:
             raise InputError(f"no job {uid[:32]} was sent")
         return self._jobs[uid]
+
+    def _unchanged(self, job: SentJob) -> SentJob | None:
+        """What is known now of a job that a site was asked about; None where it is not what was asked about any more.
+
+        Sites take their time to answer: meanwhile it may have been reported, sent elsewhere, or forgotten.
+        """
+        known = self._jobs.get(job.uid)
+        same = known is not None and (known.state, known.site, known.job) == (job.state, job.site, job.job)
+        return known if same else None
 
     def _open(self, uid: str) -> SentJob:
         job = self._job(uid)

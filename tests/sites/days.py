@@ -62,13 +62,13 @@ class Day:
         job, sent = (ready[-1] if ready else None), self.sites.sent
         match self.chosen("see", "end", "end", "fail", "forget", "measure"):
             case "see" if job:
-                sent.seen(job.uid)
+                sent.seen(job)
             case "end" if job:
-                sent.ended(job.uid, self.chosen(80.0, 150.0, 900.0))
+                sent.ended(job, self.chosen(80.0, 150.0, 900.0))
             case "fail" if job:
-                sent.ended(job.uid, 10.0, failed=True)
+                sent.ended(job, 10.0, failed=True)
             case "forget" if job:
-                sent.forgotten(job.uid)
+                sent.forgotten(job)
             case _:
                 link = Probe(self.chosen(100.0, 700.0), self.chosen(0.01, 0.5), self.chosen(0.0, 4000.0))
                 self.sites.measured("home", {self.chosen(*SITES): link})

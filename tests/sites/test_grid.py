@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -184,6 +185,103 @@ def test_a_job_without_advice_is_looked_for_in_the_queue() -> None:
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 100.0)
 
 
+@pytest.mark.parametrize(
+    ("said", "reported"),
+    [
+        ({"state": "running"}, []),
+        (InputError("no job 7 in the queue"), []),
+        (InputError("no job 7 in the queue"), ["7"]),
+    ],
+)
+@pytest.mark.parametrize("now_at", ["east", "west", "forgotten"])
+def test_what_a_site_says_of_a_job_that_has_left_it_meanwhile_is_passed_over(
+    said: Any, reported: list[str], now_at: str
+) -> None:
+    clock = Clock()
+    outcomes = [
+        {"made_at": 40.0, "outcome": {"job": job, "start": 50.0, "execution_time": 900.0, "exit_status": 0}}
+        for job in reported
+    ]
+
+    def leave() -> None:
+        if now_at == "forgotten":
+            del sites.sent._jobs[uid]
+        else:
+            sites.sent.submitted(uid, now_at, "9")
+
+    def east(path: str, document: Any) -> Any:
+        if path.startswith("/v1/rankings"):
+            return answer(placement(time=100.0))
+        if path.startswith("/v1/waits/7"):
+            leave()
+            return said
+        if path.startswith("/v1/placements") and clock.now > 1050.0:
+            if outcomes:
+                leave()
+            return outcomes
+        return []
+
+    sites = grid(Daemons(east=east, west=answer(placement(time=150.0))), ["east", "west"], clock)
+    uid = send(sites)
+    sites.sent.seen(sites.sent.find(uid))
+    other = send(sites, "8")
+    sites.sent.withdraw(sites.sent.find(uid), sites.rank(QUESTION).places)
+    sites.sent.stays(uid)
+    clock.now += 60.0
+    sites.outcomes.look()
+    assert sites.sent.find(other).seen_at is None
+    if now_at != "forgotten":
+        found = sites.sent.find(uid)
+        assert (found.state, found.site, found.job, found.seen_at) == ("submitted", now_at, "9", None)
+    assert [each["trust"]["outcomes"] for each in sites.status()] == [0, 0]
+
+
+def test_a_job_that_was_submitted_elsewhere_while_sites_were_asked_is_not_withdrawn_from_there() -> None:
+    clock = Clock()
+
+    def east(path: str, document: Any) -> Any:
+        if path.startswith("/v1/waits/"):
+            sites.sent.submitted(uid, "west", "9")
+            return {"state": "waiting", "wait": 5000.0, "low": 4000.0, "high": 6000.0}
+        return answer(placement(time=100.0))
+
+    sites = grid(Daemons(east=east, west=answer(placement(time=150.0))), ["east", "west"], clock)
+    uid = send(sites)
+    sites.sent._jobs[uid] = replace(sites.sent.find(uid), question=QUESTION)
+    clock.now += 1000.0
+    with pytest.raises(InputError, match="expected it to be submitted still"):
+        sites.reconsider(uid)
+    assert (sites.sent.find(uid).state, sites.sent.find(uid).site) == ("submitted", "west")
+
+
+def test_jobs_of_the_same_number_at_two_schedulers_of_a_site_are_told_apart() -> None:
+    clock, jobs = Clock(), []
+    both = {name: {"scheduler": name, "partition": "p", "free": 8, "processors": 16, "age": 5.0} for name in ("a", "b")}
+
+    def answers(path: str, document: Any) -> Any:
+        if path.startswith("/v1/rankings"):
+            return answer(placement("a", time=100.0), placement("b", time=120.0), clusters=both)
+        return jobs if path.startswith("/v1/placements") else {"state": "waiting"}
+
+    daemons = Daemons(east=answers)
+    sites = grid(daemons, ["east"], clock)
+    uid = send(sites)
+    assert sites.sent.find(uid).place.offer.scheduler == "a"
+
+    def outcome(scheduler: str, seconds: float) -> dict[str, Any]:
+        ended = {"job": "7", "scheduler": scheduler, "start": 1e6, "execution_time": seconds, "exit_status": 0}
+        return {"made_at": 1e6, "outcome": ended}
+
+    jobs.append(outcome("b", 10.0))
+    clock.now += 320.0
+    sites.outcomes.look()
+    assert sites.sent.find(uid).state == "submitted"
+    assert daemons.asked[-1][2] == "/v1/waits/7?cluster=a"
+    jobs += [outcome("a", 300.0), outcome("a", 20.0)]  # the newest first: numbers are given again
+    sites.outcomes.look()
+    assert (sites.sent.find(uid).state, sites.sent.find(uid).took) == ("ended", 300.0)
+
+
 def test_a_site_cannot_claim_that_a_job_had_ended_while_it_still_showed_it() -> None:
     clock, jobs = Clock(), []
 
@@ -269,7 +367,7 @@ def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -
     clock.now += 1000.0
     sites.outcomes.look()
     if leaves == "resent":
-        sites.sent.withdraw(uid, sites.rank(QUESTION).places)
+        sites.sent.withdraw(sites.sent.find(uid), sites.rank(QUESTION).places)
         assert sites.sent.known(["east"])["east"].trust.outcomes == 1
         sites.sent.submitted(uid, "west", "9")
     elif leaves == "withdrawn":

@@ -72,8 +72,8 @@ def test_a_restart_loses_nothing_and_ages_go_on(machine: Machine) -> None:
     jobs.submitted(first, "west", "7", gigabytes=1.0, seconds=8.0)
     jobs.submitted(second, "east", "8")
     machine.passes(300.0)
-    jobs.ended(first, 290.0)
-    jobs.seen(second)
+    jobs.ended(jobs.find(first), 290.0)
+    jobs.seen(jobs.find(second))
     again = machine.start(down=60.0)
     assert [(job.uid, job.state, job.job) for job in again.newest(9)] == [
         (third, "chosen", ""), (second, "submitted", "8"), (first, "ended", "7")
@@ -85,7 +85,7 @@ def test_a_restart_loses_nothing_and_ages_go_on(machine: Machine) -> None:
     assert again.known(NAMES)["west"].trust.outcomes == 1
     assert again.known(NAMES)["west"].last == pytest.approx(360.0, abs=1e-3)
     assert again.links({"west": None})["west"].bandwidth == 1000.0
-    again.ended(second, 350.0)
+    again.ended(again.find(second), 350.0)
     assert machine.start().open() == []
 
 
@@ -105,11 +105,11 @@ def test_whatever_happened_is_known_after_a_kill(machine: Machine, steps: list[t
         elif what == "withdraw" and chosen:
             jobs.withdrawn(chosen[which % len(chosen)].uid)
         elif what in ("end", "fail") and open_:
-            jobs.ended(open_[which % len(open_)].uid, seconds, failed=what == "fail")
+            jobs.ended(open_[which % len(open_)], seconds, failed=what == "fail")
         elif what == "see" and open_:
-            jobs.seen(open_[which % len(open_)].uid)
+            jobs.seen(open_[which % len(open_)])
         elif what == "forget" and open_:
-            jobs.forgotten(open_[which % len(open_)].uid)
+            jobs.forgotten(open_[which % len(open_)])
     # Times of day hold no more than some microseconds.
     before = all_of(jobs, machine.up, lambda age: pytest.approx(age, abs=1e-3))
     assert all_of(machine.start(), machine.up) == before

@@ -174,6 +174,6 @@ def test_what_lent_runs_missed_does_not_count_against_the_site() -> None:
                   ask=Daemons(east=east, west=west))  # fmt: skip
     uid = sites.sent.send(sites.rank(QUESTION).places).uid
     sites.sent.submitted(uid, "west", "7")
-    sites.sent.ended(uid, 5000.0)
+    sites.sent.ended(sites.sent.find(uid), 5000.0)
     assert sites.sent.newest(1)[0].state == "ended"
     assert sites.sent.known(["west"])["west"].trust.outcomes == 0

@@ -207,7 +207,7 @@ def test_a_job_that_somebody_else_cancels_or_releases_is_not_sent_again() -> Non
 
 def test_jobs_that_have_ended_or_are_forgotten_need_no_looking_after() -> None:
     world = World()
-    world.grid.sent.ended(world.uid, 60.0)
+    world.grid.sent.ended(world.grid.sent.find(world.uid), 60.0)
     assert world.attempt() == "it is ended"
     assert world.kept is None
     world = World()
