@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from types import SimpleNamespace
 from typing import Any
 
@@ -183,6 +184,27 @@ def test_names_are_alike_where_only_numbers_differ_and_numbers_alone_are_names()
         found.ended(number, run, 93_000.0)
     assert found.expect(Submission("ada", 4, 3600.0, "solve-77//"), 99_000.0).run_time == 3000.0
     assert found.expect(Submission("ada", 4, 3600.0, "7//"), 99_000.0).run_time < 1000.0
+
+
+def test_nothing_is_left_of_the_names_of_a_forgotten_user_and_names_do_not_pile_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(neighbours, "MOST_NAMES", 10)
+
+    def after(jobs: int) -> bytes:
+        found = past([60.0] * 9)
+        for number in range(jobs):
+            job = Submission("bob", 4, 3600.0, f"secret{'abcdefghij'[number % 10]}{'x' * (number // 10)}", "program")
+            found.submitted(number, job, 90_000.0)
+            found.ended(number, 50.0, 90_050.0)
+        known = pickle.dumps(found)
+        assert b"bob" in known
+        found.forget("bob")
+        left = pickle.dumps(found)
+        assert not any(word in left for word in (b"bob", b"secret", b"program"))
+        return known
+
+    assert len(after(1000)) <= len(after(500)) + 1000  # some long names in the ten stems
 
 
 def test_the_simple_ways_do_what_they_say() -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.history.backfilling import outlived
-from metasched.history.job_log import Floats
+from metasched.history.job_log import Floats, digest_of
 from metasched.history.problem_sizes import stem_of
 from metasched.history.submission import Submission
 
@@ -176,7 +176,6 @@ class Neighbours:
         self._others: dict[Hashable, _Ring] = {}
         self._running: dict[Hashable, dict[Hashable, list[float]]] = {}
         self._known: dict[Hashable, tuple[Submission, float, Forecast]] = {}
-        self._codes: dict[Hashable, float] = {}
         self._stems: dict[str, float] = {}
         self._own_losses: dict[Hashable, Floats] = {}
         self._losses, self._scale = np.zeros(forms), 1.0
@@ -257,7 +256,8 @@ class Neighbours:
         self._own.pop(user, None)
         self._own_losses.pop(user, None)
         self._running.pop(user, None)
-        code = float(self._codes.get(user, -1))
+        self._stems.clear()  # they hold names of the user's jobs
+        code = _code(user)
         for name, ring in list(self._others.items()):
             kept = [job for job in ring.last().T if job[_USER] != code]
             self._others[name] = _Ring(OTHERS)
@@ -272,7 +272,7 @@ class Neighbours:
         own = origin == _ENDED_OWN
         alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
         groups = {
-            "of this user with the same name, size and limit": alike & (items[_NAME] == self._code(job.name)),
+            "of this user with the same name, size and limit": alike & (items[_NAME] == _code(job.name)),
             "of this user with the same size and limit": alike,
             "of this user": own & ~alike,
             "of this user with other limits, in proportion to the limit,": origin == _IN_PROPORTION,
@@ -294,20 +294,17 @@ class Neighbours:
         so_far = " so far" if best.endswith("running,") else ""
         return f"the last {jobs} {best} took {low if low == high else f'{low} to {high}'}{so_far}"
 
-    def _code(self, name: Hashable) -> float:
-        return self._codes.setdefault(name, float(len(self._codes)))
-
     def _stem(self, name: str) -> float:
         """The code of a name without its digits; a name of nothing else keeps them."""
         if (found := self._stems.get(name)) is None:
             if len(self._stems) >= MOST_NAMES:
                 self._stems.clear()
-            found = self._stems[name] = self._code(("stem", _stem(name)))
+            found = self._stems[name] = _code(_stem(name))
         return found
 
     def _column(self, job: Submission, run: float, ended: float, submitted: float) -> list[float]:
         return [math.log2(job.processors), math.log2(job.limit), ended, submitted, float(run >= 0.98 * job.limit),
-                float(run < 60.0), run, self._code(job.name), self._stem(job.name), self._code(job.user),
+                float(run < 60.0), run, _code(job.name), self._stem(job.name), _code(job.user),
                 self._stem(job.executable) if job.executable else math.nan]  # fmt: skip
 
     def _alike(self, job: Submission, now: float) -> tuple[Floats, Floats, NDArray[np.int8]]:
@@ -368,7 +365,7 @@ class Neighbours:
             less[:, same] += BY_RANK_OF_SAME[:, OWN - same.size :]
         else:
             less += RUNNING_BY_RANK[:, RUNNING - count :]
-        if this[_NAME] != self._codes.get("", -1.0):
+        if this[_NAME] != _UNNAMED:
             less += NAME * (jobs[_NAME] != this[_NAME]) + STEM * (jobs[_STEM] != this[_STEM])
         if not math.isnan(this[_EXECUTABLE]):
             theirs = jobs[_EXECUTABLE]
@@ -416,6 +413,14 @@ class Neighbours:
         step = STEP * min(1.0, AWAITED / (len(self._known) + 1))
         self._low = min(max(self._low + step * (self._miss - (run_time < found.low)), -BEYOND), 0.45)
         self._high = max(min(self._high - step * (self._miss - (run_time > found.high)), 1.0 + BEYOND), 0.55)
+
+
+def _code(name: Hashable) -> float:
+    """A number for a user, a name or a stem, which tells nothing of it: a hash, of as many bits as are exact."""
+    return float(digest_of(str(name)) >> 11)
+
+
+_UNNAMED = _code("")
 
 
 def _stem(name: str) -> str:
