@@ -25,6 +25,8 @@ NO_OTHERS = Authentication()
 MOST_CLIENTS = 10_000
 #: How long a browser stays logged in (s), and how many do at once.
 SESSION, MOST_SESSIONS = 43_200.0, 1000
+#: How long a user that this host does not know is not looked up again (s), and digits of the numbers of users.
+LOOKED_UP_AGAIN, LONGEST_NUMBER = 120.0, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,6 @@ class Client:
 NOBODY = Client("nobody", None)
 
 
-@lru_cache(maxsize=10_000)
 def local_client(user: int, groups: frozenset[int]) -> Client:
     """The client on the Unix socket, by the numbers of its user and groups that the system reports.
 
@@ -72,24 +73,39 @@ def local_client(user: int, groups: frozenset[int]) -> Client:
     user : number of the user.
     groups : numbers of its groups.
     """
-    try:
-        name = pwd.getpwuid(user).pw_name
-    except KeyError:
-        name = f"{user}"
+    account = _account(f"{user}")
+    name = f"{user}" if account is None else account.pw_name
     role: Role = "scheduler" if user in (0, os.geteuid()) or os.getegid() in groups else "reader"
     return Client(f"user {name}", role, users=frozenset((name, f"{user}")))
 
 
-@lru_cache(maxsize=10_000)
 def called(user: str | None) -> frozenset[str]:
     """The names of a user: the given one, and its name and number if this host knows them."""
     if not user:
         return frozenset()
+    known = _account(user)
+    return frozenset((user,) if known is None else (user, known.pw_name, f"{known.pw_uid}"))
+
+
+def _account(user: str) -> pwd.struct_passwd | None:
+    """The account of a user by name or number; None where this host does not know it.
+
+    One that was found stays known. One that was not is looked up again after a while: a directory may have been away.
+    """
+    return _looked_up(user, int(time.monotonic() // LOOKED_UP_AGAIN))
+
+
+@lru_cache(maxsize=10_000)
+def _looked_up(user: str, period: int) -> pwd.struct_passwd | None:
     try:
-        known = pwd.getpwuid(int(user)) if user.isdecimal() and len(user) < 10 else pwd.getpwnam(user)
+        return _found(user)
     except (KeyError, ValueError):
-        return frozenset((user,))
-    return frozenset((user, known.pw_name, f"{known.pw_uid}"))
+        return None
+
+
+@lru_cache(maxsize=10_000)
+def _found(user: str) -> pwd.struct_passwd:
+    return pwd.getpwuid(int(user)) if user.isdecimal() and len(user) <= LONGEST_NUMBER else pwd.getpwnam(user)
 
 
 class KnownTokens:

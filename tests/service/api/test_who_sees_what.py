@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,7 +14,6 @@ from fastapi.testclient import TestClient
 from metasched.service import authentication
 from metasched.service.api.slow_clients import PEER_SCOPE, Peer
 from metasched.service.app import make_app
-from metasched.service.authentication import local_client
 from metasched.service.daemon import Daemon
 from tests.service.daemons import running
 
@@ -117,7 +117,6 @@ def by_socket(daemon: Daemon, user: int, *groups: int) -> Iterator[TestClient]:
 def test_the_system_tells_who_asks_by_the_unix_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication.os, "geteuid", lambda: 777)
     monkeypatch.setattr(authentication.os, "getegid", lambda: 778)
-    local_client.cache_clear()
     ask = {"application": "cg", "problem_size": 1400, "user": "nobody"}
     with running(tmp_path) as daemon:
         with by_socket(daemon, 0) as root:
@@ -133,7 +132,6 @@ def test_the_system_tells_who_asks_by_the_unix_socket(tmp_path: Path, monkeypatc
             assert nobody.post("/v1/loads", json={"node": "e1", "samples": [[1, 1, 1]]}).status_code == 403
         with by_socket(daemon, 4_000_000_000) as unknown:
             assert unknown.get("/v1/placements").json() == []
-    local_client.cache_clear()
 
 
 def test_a_user_is_known_by_name_and_by_number() -> None:
@@ -141,3 +139,28 @@ def test_a_user_is_known_by_name_and_by_number() -> None:
     assert authentication.called("no such user") == {"no such user"}
     assert authentication.called("9" * 30) == {"9" * 30}
     assert authentication.called(None) == authentication.called("") == frozenset()
+
+
+def test_a_user_whose_directory_was_away_is_looked_up_again_and_one_that_was_found_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, away, asked = [0.0], [True], list[str]()
+    account = SimpleNamespace(pw_name="ida", pw_uid=4242)
+
+    def found(name: str) -> object:
+        asked.append(name)
+        if away[0]:
+            raise KeyError(name)
+        return account
+
+    monkeypatch.setattr(authentication.pwd, "getpwnam", found)
+    monkeypatch.setattr(authentication.pwd, "getpwuid", lambda number: found(f"{number}"))
+    monkeypatch.setattr(authentication, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    assert [authentication.called("ida") for _ in range(3)] == 3 * [{"ida"}]
+    assert authentication.local_client(4242, frozenset()).users == {"4242"}
+    assert asked == ["ida", "4242"]
+    away[0], now[0] = False, authentication.LOOKED_UP_AGAIN
+    assert authentication.called("ida") == authentication.local_client(4242, frozenset()).users == {"ida", "4242"}
+    away[0], now[0] = True, 9 * authentication.LOOKED_UP_AGAIN
+    assert authentication.called("ida") == authentication.local_client(4242, frozenset()).users == {"ida", "4242"}
+    assert asked == 2 * ["ida", "4242"]
