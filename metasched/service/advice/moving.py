@@ -12,7 +12,7 @@ from metasched.json_numbers import finite
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import unfold_names
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.moving.decision import Costs
 from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
 from metasched.predictors.contract import Predictor
@@ -165,7 +165,7 @@ class RunningAdvisor:
     ) -> RunningAdvice:
         able = [each for each in usable if each.state.name in known]
         running, notes = self._placer.running(able)
-        gone = {name: tuple(each for each in jobs if each.nodes != mover.nodes) for name, jobs in running.items()}
+        gone = {name: _without(jobs, mover) for name, jobs in running.items()}
         loads = self._placer.loads(now)
         contention = self._placer.contention(able, gone, known, mark.problem_size, notes, loads) if running else None
         return advise_running(
@@ -186,6 +186,17 @@ class RunningAdvisor:
             return Costs(checkpoint, 8.0 * asked.data / asked.bandwidth if far else 0.0, restart)
 
         return costs
+
+
+def _without(jobs: tuple[RunningJob, ...], mover: Mover) -> tuple[RunningJob, ...]:
+    """The jobs but the one that would move: of those on its nodes the one that is most like it."""
+    alike = [place for place, each in enumerate(jobs) if set(each.nodes) == set(mover.nodes)]
+    if not alike:
+        return jobs
+    away = [(jobs[place].processors != mover.processors, abs(jobs[place].running_for - mover.elapsed))
+            for place in alike]  # fmt: skip
+    itself = alike[away.index(min(away))]
+    return (*jobs[:itself], *jobs[itself + 1 :])
 
 
 def _running(view: View, scheduler: str) -> list[StartedJob]:

@@ -15,9 +15,11 @@ from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.cli.placements.advise_running import advice_lines
 from metasched.jobs import read_mark
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.moving.elsewhere import Mover
 from metasched.records import Load
+from metasched.service.advice.moving import _without
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.learning.moves import Moves
@@ -86,6 +88,15 @@ def test_a_job_on_a_busy_node_should_move_and_on_an_idle_one_stay(daemon: Daemon
     found = asked(client, job="7", partitions=["main"])
     assert not found["move"]
     assert advice_lines(found)[0].startswith("stay on toy/main: n1: ")
+
+
+def test_of_two_jobs_on_the_same_nodes_only_the_one_that_would_move_is_left_out(daemon: Daemon) -> None:
+    jobs = [RunningJob(("n1",), (2,), 30.0, 10.0, running_for=each) for each in (5.0, 60.0, 900.0)]
+    other = RunningJob(("n2",), (2,), 30.0, 10.0)
+    mover = Mover(1800.0, "toy/main", ("n1",), (2,), 60.0)
+    assert _without((*jobs, other), mover) == (jobs[0], jobs[2], other)
+    assert _without((replace(jobs[1], processors=(1,)), jobs[2]), mover) == (replace(jobs[1], processors=(1,)),)
+    assert _without((other,), mover) == (other,)
 
 
 def test_a_job_with_gpus_is_not_advised_to_move(daemon: Daemon, client: TestClient) -> None:
