@@ -16,7 +16,7 @@ from metasched.service.daemon import Daemon
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
-from metasched.service.refusals import NotNowError
+from metasched.service.refusals import NotNowError, TooMuchError
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.lent_models import LentModels
 from metasched.service.state.live_clusters import LiveClusters
@@ -77,7 +77,7 @@ async def client_of(request: Request) -> Client:
         client = local_client(peer.user, peer.groups)
     name = client.name if client is not NOBODY else f"anonymous client at {host}"
     if wait := access.buckets.wait(name):
-        raise HTTPException(429, "too many requests", {"Retry-After": str(max(1, round(wait)))})
+        raise TooMuchError("too many requests", wait)
     return client
 
 
