@@ -10,7 +10,7 @@ import numpy as np
 
 from metasched.placement.clusters.description import Description
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.clusters.running_jobs import later, terms_left
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, later, terms_left
 from metasched.predictors.contract import Predictor
 from metasched.service.state.live_clusters import LiveClusters, runner_of
 
@@ -35,7 +35,7 @@ class DescribedClusters:
     def __init__(self, description: Description, read_at: float) -> None:
         self._description = description
         self._read_at = read_at
-        self._over: int | None = None
+        self._over: list[RunningJob | StartedJob] | None = None
 
     def show(self, clusters: LiveClusters, model: Model, now: float) -> None:
         """Put clusters and jobs among the live clusters as they should be now.
@@ -46,7 +46,8 @@ class DescribedClusters:
         model : gives the predictor, None where there is none.
         now : the time (s).
         """
-        partitions, over = [], []
+        partitions: list[Partition] = []
+        over: list[RunningJob | StartedJob] = []
         for state in self._description.clusters:
             own = Partition.of(state)
             busy = state.jobs.copy()
@@ -61,6 +62,6 @@ class DescribedClusters:
                     np.subtract.at(busy, [state.nodes.index(name) for name in job.nodes], 1)
             partitions.append(replace(own, state=replace(state, jobs=busy)))
             clusters.put_running(runner_of(own), left, self._read_at)
-        if len(over) != self._over:
-            self._over = len(over)
+        if over != self._over:
+            self._over = over
             clusters.put(SOURCE, partitions, self._read_at)

@@ -233,6 +233,25 @@ def test_the_model_of_a_described_job_says_when_it_is_over() -> None:
     assert set(asked) == {("d", "cg")}
 
 
+def test_clusters_are_put_up_again_where_one_job_ends_and_another_is_said_to_run_on() -> None:
+    job, other = StartedJob(("n0",), (1,), 5.0, "a", 100.0), StartedJob(("n1",), (1,), 5.0, "b", 100.0)
+    state = ClusterState.make("d", ["n0", "n1"], jobs=[1, 1])
+    found = DescribedClusters(SimpleNamespace(clusters=(state,), running={"d": (job, other)}), 0.0)  # type: ignore[arg-type]
+    put: list[list[int]] = []
+    clusters: Any = SimpleNamespace(
+        put=lambda source, partitions, at: put.append(partitions[0].state.jobs.tolist()),
+        put_running=lambda source, jobs, at: None,
+    )
+
+    def taking(seconds: float) -> RobustPredictor:
+        return RobustPredictor().fit([Run("x", "d", n, 1, 1.0, 90.0, seconds) for n in (50.0, 100.0, 200.0)])
+
+    short, long = taking(10.0), taking(1e4)
+    found.show(clusters, lambda platform, name: short if name == "a" else long, 100.0)
+    found.show(clusters, lambda platform, name: short if name == "b" else long, 200.0)
+    assert put == [[0, 1], [1, 0]]
+
+
 def test_the_jobs_of_a_partition_are_worked_out_once_for_each_view(monkeypatch: pytest.MonkeyPatch) -> None:
     worked: list[Any] = []
 
