@@ -6,18 +6,17 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.explaining.documents import infeasible_document, ranking_document
 from metasched.placement.loads.forecast import RecordedLoads
 from metasched.placement.loads.staleness import with_loads
 from metasched.placement.ranking.contention import ALONE, Contention
-from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.query import Question
 from metasched.predictors.contract import Predictor, on_platform, under
 from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
 
@@ -132,18 +131,12 @@ def ranked(
     frequencies: Sequence[float] = (),
 ) -> dict[str, Any]:
     """The document that answers a question about a scene, for the best layout on nodes that the settings leave."""
-    from metasched.placement.ranking.layouts import layouts
-    from metasched.placement.ranking.ranker import rank
+    from metasched.placement.explaining.answer import answer_document
 
-    predictors, most, only = scene.predictors.values(), question.constraints.per_node, question.constraints.clusters
-    states = [each for each in scene.clusters if not only or each.name in only]
-    try:
-        chosen = layouts(states, predictors, settings, most, any_threads=any_threads, frequencies=frequencies)
-        ranking = rank(scene.clusters, scene.predictors, replace(question, settings=chosen))
-    except InfeasibleError as error:
-        answer = infeasible_document(application, question.problem_size, error)
-    else:
-        answer = ranking_document(application, question.problem_size, ranking, settings)
+    answer = answer_document(
+        application, scene.clusters, scene.predictors, question, settings,
+        any_threads=any_threads, frequencies=frequencies,
+    )  # fmt: skip
     warnings = [*scene.warnings, *answer.get("warnings", ())]
     return answer | ({"warnings": warnings} if warnings or "warnings" in answer else {})
 

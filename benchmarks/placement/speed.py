@@ -96,7 +96,7 @@ def laid_out(random: np.random.Generator, wanted: Constraints) -> tuple[str, str
     times = []
     for repeat in range(REPEATS + 1):
         start = time.process_time()
-        chosen = layouts([state], [predictor], DEFAULT_SETTINGS)
+        chosen = layouts([state], predictor, DEFAULT_SETTINGS)
         ranking = rank([state], predictor, Question(5000.0 + repeat, wanted, settings=chosen))
         times.append(time.process_time() - start)
     what = f"{nodes:,} nodes of {CORES}, links differ, {len(chosen)} layouts"

@@ -7,11 +7,12 @@ then the best of nodes, processes per node and threads together, exact as the se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import InfeasibleError
 from metasched.predictors.contract import Predictor, clocks_of, layouts_of
@@ -19,13 +20,14 @@ from metasched.records import InputError, Settings
 
 #: Layouts compared in one ranking at most.
 MOST_LAYOUTS = 8
+NONE = Constraints()
 
 
 def layouts(
     clusters: Sequence[ClusterState],
-    predictors: Iterable[Predictor],
+    predictors: Mapping[str, Predictor] | Predictor,
     asked: Settings,
-    most: int | None = None,
+    constraints: Constraints = NONE,
     *,
     any_threads: bool = False,
     frequencies: Sequence[float] = (),
@@ -34,10 +36,10 @@ def layouts(
 
     Parameters
     ----------
-    clusters : where it could run.
-    predictors : the application's.
+    clusters : known clusters.
+    predictors : the application's, by cluster, or one for all of them.
     asked : what is asked; with processes per node nothing is left to choose but threads.
-    most : processors that the job may take on one node, all where None.
+    constraints : say in which of the clusters it may run, and how many processors it may take on one node.
     any_threads : whether any number of threads will do that the application has run with.
     frequencies : clocks that the processors may be given (MHz); their own where there are none.
 
@@ -48,14 +50,19 @@ def layouts(
     InputError
         There are clocks to choose from, and a predictor that does not distinguish them.
     """
-    predictors = tuple(predictors)
-    if frequencies and not all(map(clocks_of, predictors)):
+    admitted = [each for each in clusters if not constraints.clusters or each.name in constraints.clusters]
+    if isinstance(predictors, Mapping):
+        admitted = [each for each in admitted if each.name in predictors]
+        models = [predictors[each.name] for each in admitted]
+    else:
+        models = [predictors]
+    if frequencies and not all(map(clocks_of, models)):
         raise InputError("a model there does not depend on the clock, expected one of runs with a recorded frequency")
-    known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in predictors))
+    known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in models))
     if not known and not frequencies and asked.processes_per_node is None and asked.threads == 1:
         return ()
-    largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
-    largest = largest if most is None else min(largest, most)
+    largest = max((int(cluster.processors.max(initial=0)) for cluster in admitted), default=0)
+    largest = largest if constraints.per_node is None else min(largest, constraints.per_node)
     needed = (asked.processes_per_node or 1) * asked.threads
     if 0 < largest < needed:
         per_node = asked.processes_per_node or 1

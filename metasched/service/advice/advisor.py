@@ -233,11 +233,7 @@ class Placer:
             loads=loads,
             scope="top",
             settings=layouts(
-                states,
-                known.values(),
-                ask.settings,
-                constraints.per_node,
-                frequencies=chosen.frequencies if clocked else (),
+                states, known, ask.settings, constraints, frequencies=chosen.frequencies if clocked else ()
             ),
             max_slowdown=chosen.max_slowdown if metered else None,
             power_cap=chosen.power_cap if metered else None,

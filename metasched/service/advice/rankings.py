@@ -8,12 +8,11 @@ from typing import Any
 
 from metasched.placement.clusters.constraints import unfold_names
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.explaining.documents import infeasible_document, ranking_document
+from metasched.placement.explaining.answer import answer_document
+from metasched.placement.explaining.documents import infeasible_document
 from metasched.placement.explaining.what_if import drained
-from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
-from metasched.placement.ranking.ranker import rank
 from metasched.records import InputError
 from metasched.service.advice.advisor import Placer, usable_for
 from metasched.service.schemas import RankIn
@@ -71,20 +70,10 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
         power_cap=asked.power_cap,
         running=running,
     )
-    states, any_threads = [each.state for each in usable], "threads" not in asked.model_fields_set
-    try:
-        found = layouts(
-            states,
-            known.values(),
-            asked.settings,
-            question.constraints.per_node,
-            any_threads=any_threads,
-            frequencies=asked.frequencies,
-        )
-        ranking = rank(states, known, replace(question, settings=found))
-    except InfeasibleError as error:
-        return infeasible_document(asked.application, asked.problem_size, error)
-    return ranking_document(asked.application, asked.problem_size, ranking, asked.settings)
+    return answer_document(
+        asked.application, [each.state for each in usable], known, question, asked.settings,
+        any_threads="threads" not in asked.model_fields_set, frequencies=asked.frequencies,
+    )  # fmt: skip
 
 
 def _drained(partitions: Sequence[Partition], nodes: str) -> list[Partition]:

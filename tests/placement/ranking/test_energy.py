@@ -207,10 +207,13 @@ def test_clocks_keep_to_the_clusters_that_may_be_used(learned: MeteredPredictor,
     found = rank([state, other], {"c": learned, "d": learned}, asked)
     assert {each.resource_set.cluster for each in found.placements} == {"d"}
     assert set(found.clusters) == {"c", "d"}
-    assert layouts([state], [learned], Settings(), frequencies=(1500.0,)) == (Settings(frequency=1500.0),)
-    assert layouts([state], [learned], Settings()) == ()
+    assert layouts([state], learned, Settings(), frequencies=(1500.0,)) == (Settings(frequency=1500.0),)
+    assert layouts([state], learned, Settings()) == ()
     with pytest.raises(InputError, match="does not depend on the clock"):
-        layouts([state], [Known()], Settings(), frequencies=(1500.0,))
+        layouts([state], Known(), Settings(), frequencies=(1500.0,))
+    both = {"c": Known(), "d": learned}
+    clocked = layouts([state, other], both, Settings(), Constraints(clusters=("d",)), frequencies=(1500.0,))
+    assert clocked == (Settings(frequency=1500.0),)
 
 
 def test_a_description_names_hardware_or_watts(tmp_path: Path) -> None:

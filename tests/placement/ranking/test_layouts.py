@@ -126,18 +126,28 @@ def test_a_process_takes_as_many_processors_as_it_has_threads() -> None:
 def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     state = ClusterState.make("c", ["n0", "n1"], processors=[4, 8])
     model = Laid(known=tuple(product((1, 4, 16), (1, 4))))
-    assert layouts([state], [Known()], DEFAULT_SETTINGS) == ()
-    assert layouts([state], [model], Settings(2)) == ()
-    assert layouts([state], [model], DEFAULT_SETTINGS) == (Settings(1), Settings(4))
-    assert layouts([state], [model], DEFAULT_SETTINGS, most=3) == ()
-    assert layouts([state], [Laid(known=((2, 1),))], DEFAULT_SETTINGS) == ()
-    assert layouts([state], [Laid(known=((1, 1), (4, 1)))], DEFAULT_SETTINGS) == (Settings(1), Settings(4))
-    assert layouts([state], [model], Settings(threads=4)) == (Settings(1, 4),)
-    some = layouts([state], [model], Settings(parameters=(("k", 1.0),)), any_threads=True)
+    assert layouts([state], Known(), DEFAULT_SETTINGS) == ()
+    assert layouts([state], model, Settings(2)) == ()
+    assert layouts([state], model, DEFAULT_SETTINGS) == (Settings(1), Settings(4))
+    assert layouts([state], model, DEFAULT_SETTINGS, Constraints(per_node=3)) == ()
+    assert layouts([state], Laid(known=((2, 1),)), DEFAULT_SETTINGS) == ()
+    assert layouts([state], Laid(known=((1, 1), (4, 1))), DEFAULT_SETTINGS) == (Settings(1), Settings(4))
+    assert layouts([state], model, Settings(threads=4)) == (Settings(1, 4),)
+    some = layouts([state], model, Settings(parameters=(("k", 1.0),)), any_threads=True)
     assert [(one.processes_per_node, one.threads) for one in some] == [(1, 1), (1, 4), (4, 1)]
     assert {one.parameters for one in some} == {(("k", 1.0),)}
     many = Laid(known=tuple((k, 1) for k in range(1, 9)) + tuple((k, 2) for k in range(1, 9)))
-    assert len(layouts([state], [many], DEFAULT_SETTINGS, any_threads=True)) == MOST_LAYOUTS
+    assert len(layouts([state], many, DEFAULT_SETTINGS, any_threads=True)) == MOST_LAYOUTS
+
+
+def test_a_cluster_that_is_excluded_or_has_no_model_has_no_part_in_the_layouts() -> None:
+    large, small = (ClusterState.make(name, ["n"], processors=[size]) for name, size in (("large", 8), ("small", 4)))
+    models = {"large": Laid(known=((8, 1), (2, 1))), "small": Laid(known=((1, 1), (4, 1)))}
+    only = Constraints(clusters=("small",))
+    assert layouts([large, small], models, DEFAULT_SETTINGS, only) == (Settings(1), Settings(4))
+    assert layouts([large, small], {"small": models["small"]}, DEFAULT_SETTINGS) == (Settings(1), Settings(4))
+    with pytest.raises(InfeasibleError, match="no node has more than 4"):
+        layouts([large, small], models, Settings(8), only)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +161,7 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
 def test_what_fits_on_no_node_is_refused(asked: Settings, why: str) -> None:
     state = ClusterState.make("c", ["n0", "n1"], processors=[4, 8])
     with pytest.raises(InfeasibleError) as refused:
-        layouts([state], [Laid()], asked)
+        layouts([state], Laid(), asked)
     assert str(refused.value) == why
 
 
@@ -162,6 +172,6 @@ def test_a_learned_model_knows_the_layouts_of_its_runs() -> None:
     model = RobustPredictor("cg", "c").fit([run(n, p, k) for n in (100, 200) for p in (4, 8) for k in (1, 2, 4)])
     assert model.layouts == {(1, 1), (2, 1), (4, 1)}
     state = ClusterState.make("c", [f"n{k}" for k in range(8)], processors=4, available_bandwidth=90.0)
-    chosen = layouts([state], [model], DEFAULT_SETTINGS)
+    chosen = layouts([state], model, DEFAULT_SETTINGS)
     found = rank([state], model, Question(200, Constraints(processors=(8,)), settings=chosen)).placements[0]
     assert found.resource_set.processes_per_node == 1
