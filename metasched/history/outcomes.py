@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from metasched.history.job_log import COMPLETED, TIMEOUT
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.history.job_log import CANCELLED, COMPLETED, TIMEOUT
 from metasched.history.submission import Submission
 
 #: A job that ends otherwise than well within so long (s), or this share of its limit where that is less, failed early.
@@ -52,9 +55,31 @@ def outcome(limit: float, run_time: float, state: str) -> tuple[bool, bool]:
     >>> outcome(3600.0, 20.0, "FAILED"), outcome(3600.0, 3601.0, ""), outcome(3600.0, 20.0, "")
     ((True, False), (False, True), (False, False))
     """
-    bad = state not in ("", COMPLETED, TIMEOUT, "CANCELLED")
-    reached = state == TIMEOUT or (not state and run_time >= AT_LIMIT * limit)
-    return bad and run_time <= min(EARLY, EARLY_SHARE * limit), reached
+    failed, reached = how_ended(limit, run_time, state)
+    return bool(failed) and run_time <= min(EARLY, EARLY_SHARE * limit), bool(reached)
+
+
+def how_ended(limit: ArrayLike, run_time: ArrayLike, state: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which jobs failed, and which reached their limits.
+
+    Parameters
+    ----------
+    limit, run_time, state : of each job, as :func:`outcome` takes them, arrays of shape (jobs,); a limit is NaN where
+        it is not known.
+
+    Returns
+    -------
+    Two arrays of shape (jobs,).
+
+    Examples
+    --------
+    >>> how_ended([60.0, np.nan], [60.0, 9.0], ["", "FAILED"])
+    (array([False,  True]), array([ True, False]))
+    """
+    states, at_limit = np.asarray(state, dtype=np.str_), np.asarray(run_time) >= AT_LIMIT * np.asarray(limit)
+    unknown, timed_out = states == "", states == TIMEOUT
+    well = unknown | timed_out | (states == COMPLETED) | (states == CANCELLED)
+    return ~well, timed_out | (unknown & at_limit)
 
 
 class Outcomes:

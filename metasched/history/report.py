@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from metasched.history.job_log import COMPLETED, TIMEOUT, Floats, Ints, JobLog
-from metasched.history.outcomes import AT_LIMIT
+from metasched.history.job_log import Floats, Ints, JobLog
+from metasched.history.outcomes import how_ended
 from metasched.history.problem_sizes import size_in_names, stem_of
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
@@ -69,8 +69,7 @@ def requests(log: JobLog) -> dict[str, Any]:
     known = np.isfinite(log.requested_time)
     share = np.where(known, log.run_time / np.where(known, log.requested_time, 1.0), np.nan)
     states = np.array(log.named("state"))
-    reached = (states == TIMEOUT) | ((states == "") & known & (share >= AT_LIMIT))
-    bad = ~np.isin(states, ["", COMPLETED, TIMEOUT, "CANCELLED"])
+    bad, reached = how_ended(log.requested_time, log.run_time, states)
 
     def of(rows: Ints) -> dict[str, Any]:
         hours = log.processors[rows] / 3600.0
