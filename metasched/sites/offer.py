@@ -25,11 +25,11 @@ FORMAT = 1
 MOST, LONGEST = 64, 3.2e9
 
 #: What could be anything else in a line or a command is no name.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+:/@-]{0,254}$")]
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:/@-]{0,254}", re.ASCII)
+Name = Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
 RunTime = Annotated[float, Field(gt=0, le=LONGEST, allow_inf_nan=False)]
 Processors = Annotated[int, Field(ge=0, le=1_000_000_000)]
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:/@-]{0,254}", re.ASCII)
 
 
 class _Table(ValidatedFields, BaseModel):
@@ -131,7 +131,7 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
     """
     if not isinstance(answer, dict):
         raise ValueError("it does not answer a ranking request")
-    if answer.get("format") != FORMAT or type(answer["format"]) is not int:
+    if not _understood(answer):
         older = "without a format, as older versions do"
         spoken = f"in format {answer['format']!r:.20}" if "format" in answer else older
         raise ValueError(f"it answers {spoken}, expected {FORMAT}")
@@ -147,8 +147,14 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
 
 def runs_known(answer: Any) -> int | None:
     """The number of runs of the application that a site has learned, by its answer; None if unknown."""
-    runs = answer.get("runs") if isinstance(answer, dict) and answer.get("format") == FORMAT else None
+    runs = answer.get("runs") if _understood(answer) else None
     return runs if type(runs) is int and runs >= 0 else None
+
+
+def _understood(answer: Any) -> bool:
+    """Whether an answer is of the format that is understood here."""
+    spoken = answer.get("format") if isinstance(answer, dict) else None
+    return type(spoken) is int and spoken == FORMAT
 
 
 def _at_once(read: AnswerTable, site: str) -> Iterable[Offer]:
@@ -226,7 +232,7 @@ def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
     ValueError
         In one line, as :func:`offers_in` does.
     """
-    if not isinstance(answer, dict) or answer.get("format") != FORMAT:
+    if not _understood(answer):
         raise ValueError(f"it does not answer as a grid in format {FORMAT}")
     try:
         read = _GridTable.model_validate(answer)

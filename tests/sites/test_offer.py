@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.sites.offer import LONGEST, offers_in, offers_of_grid
+from metasched.sites.offer import LONGEST, offers_in, offers_of_grid, runs_known
 from tests.sites.answers import answer, placement, waiting
 
 JSON = st.recursive(
@@ -74,3 +74,12 @@ def test_garbage_is_refused_or_read_within_bounds(garbage: Any, place: str) -> N
 def test_garbage_of_a_grid_is_refused(garbage: Any) -> None:
     with pytest.raises(ValueError):
         offers_of_grid({"format": 1, "sites": garbage}, "east")
+
+
+@pytest.mark.parametrize("spoken", [True, 1.0, "1", 2, None])
+def test_an_answer_of_another_format_is_understood_nowhere(spoken: Any) -> None:
+    for read in (offers_in, offers_of_grid):
+        with pytest.raises(ValueError, match="format"):
+            read(answer(placement(), format=spoken), "east")
+    assert runs_known({"format": spoken, "runs": 7}) is None
+    assert runs_known({"format": 1, "runs": 7}) == 7
