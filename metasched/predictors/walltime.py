@@ -106,9 +106,7 @@ def suggestions(
         times = ExecutionTimes(predictor, size, processors, *loads)
         limits = [times.limit(each) for each in question.chances or (() if question.limits else CHANCES)]
         limits += [Limit(each, times.chance(each)) for each in question.limits]
-        limits.sort(key=lambda each: each.seconds)
-        shown = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance} for each in limits]
-        found.append({"cluster": platform, "median": times.limit(0.5).seconds, "limits": shown})
+        found.append(_suggested(platform, times.limit(0.5).seconds, limits))
     return {
         "application": question.application, "problem_size": size, "processors": processors, "clusters": found
     }  # fmt: skip
@@ -154,9 +152,14 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
     for limit in limits:
         away = math.log(limit / median)
         found.append(Limit(limit, float(scipy.special.ndtr(-away / (slower if away > 0 else faster)))))
+    return {"clusters": [_suggested(placement.resource_set.cluster, median, found)]}
+
+
+def _suggested(cluster: str, median: float, limits: Iterable[Limit]) -> dict[str, Any]:
+    """The limits of a cluster in a document, the shortest first."""
     shown = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance}
-            for each in sorted(found, key=lambda each: each.seconds)]  # fmt: skip
-    return {"clusters": [{"cluster": placement.resource_set.cluster, "median": median, "limits": shown}]}
+             for each in sorted(limits, key=lambda each: each.seconds)]  # fmt: skip
+    return {"cluster": cluster, "median": median, "limits": shown}
 
 
 def _check_limits(limits: Sequence[float]) -> None:
