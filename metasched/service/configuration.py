@@ -202,6 +202,9 @@ class Moving(_Table):
     restart: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 30.0
 
 
+ApplicationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+
+
 class ProblemSize(_Table):
     """Which number in a job's name is its problem size: jobs of such names are runs of an application.
 
@@ -210,7 +213,7 @@ class ProblemSize(_Table):
 
     name: Annotated[str, Field(min_length=1, max_length=255)]
     number: Annotated[int, Field(ge=1)] = 1
-    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+    application: ApplicationName
 
     @model_validator(mode="after")
     def _there_is_such_a_number(self) -> ProblemSize:
@@ -227,7 +230,7 @@ class SimulatedApplication(_Table):
     ``variables`` the values of the others.
     """
 
-    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+    application: ApplicationName
     platform: Annotated[str, Field(min_length=1, max_length=255)]
     system: Annotated[PathText, Field(min_length=1)]
     program: Annotated[PathText, Field(min_length=1)]
@@ -245,7 +248,7 @@ class SignedApplication(_Table):
     ``metasched signature extract`` assumes.
     """
 
-    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+    application: ApplicationName
     platform: Annotated[str, Field(min_length=1, max_length=255)]
     signature: Annotated[PathText, Field(min_length=1)]
     problem_size: Annotated[FiniteFloat, Field(gt=0)]

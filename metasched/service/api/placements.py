@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from metasched import __version__
@@ -32,14 +32,12 @@ from metasched.service.api.dependencies import (
 from metasched.service.authentication import Client
 from metasched.service.daemon import Daemon
 from metasched.service.refusals import NotNowError
-from metasched.service.schemas import ExplainIn, RankIn, RunningIn
+from metasched.service.schemas import ExplainIn, RankIn, RunningIn, Uid
 from metasched.service.state.write_queue import WriteQueue
 from metasched.sites.offer import FORMAT
 from metasched.store.database.store import Store
 
 router = APIRouter(prefix="/v1")
-
-Uid = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 
 @router.post("/placements", response_model=Answer)

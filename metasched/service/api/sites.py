@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, HTTPException, Path
+from fastapi import APIRouter, HTTPException
 
 from metasched import __version__
 from metasched.service.api.dependencies import Leading, OfSite, Reader, Scheduler, TheSites, WholeDaemon
 from metasched.service.refusals import NotNowError
-from metasched.service.schemas import SiteJobIn, SiteLinksIn, SitesIn
+from metasched.service.schemas import SiteJobIn, SiteLinksIn, SitesIn, Uid
 from metasched.sites.grid import answer_document
 from metasched.sites.links import Probe
 
 router = APIRouter(prefix="/v1/sites")
 
-Uid = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 #: Sent jobs that are shown.
 SHOWN = 100
 
