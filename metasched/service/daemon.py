@@ -97,7 +97,7 @@ class Daemon:
         self.leadership = Leadership(store.engine)
         limits = configuration.limits
         self.access = Access(store.tokens, limits.requests_per_second, limits.burst, configuration.authentication)
-        self.mode = ModeSwitch(configuration.mode, store.modes)
+        self.mode = ModeSwitch(configuration.mode, store.modes, self.clock.now)
         self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
         workers = FitWorkers(configuration.fitting) if configuration.fitting.elsewhere else None
         self.models, self.writes = Models(store, workers), WriteQueue(store)
@@ -129,8 +129,8 @@ class Daemon:
             store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
         )  # fmt: skip
         self.sites = Sites(
-            configuration.site, __version__, kept=store.sent_jobs, rested=configuration.periods.resend,
-            routing=configuration.routing,
+            configuration.site, __version__, wall=self.clock.now, kept=store.sent_jobs,
+            rested=configuration.periods.resend, routing=configuration.routing,
         )  # fmt: skip
         self.work = Schedule()
         #: Held by whoever has something longer computed, so that placements are answered beside it.

@@ -80,7 +80,7 @@ class Sites:
     ) -> None:
         self.tables = {table.name: table for table in tables}
         self.uid = uuid.uuid4().hex[:12]
-        self.sent = SentJobs(now, kept)
+        self.sent = SentJobs(now, kept, wall)
         self.paths = SitePaths(routing, now)
         self._here = routing.here
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")

@@ -13,7 +13,11 @@ from fastapi.testclient import TestClient
 from metasched.service.app import make_app
 from metasched.service.clock import Clock
 from metasched.service.daemon import Daemon
+from metasched.sites.choice import SitePlacement
+from metasched.sites.data import transfers
+from metasched.sites.trust import Trust
 from tests.service.daemons import running
+from tests.sites.answers import offer
 
 HOUR = 3600.0
 
@@ -48,6 +52,16 @@ def within(seconds: float, found: object) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def test_all_parts_of_the_daemon_go_by_one_clock(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False, wall=lambda: 1.5e9 + time.monotonic()) as daemon:
+        now = daemon.clock.now()
+        daemon.mode.set("act", "root")
+        assert daemon.mode.as_dict()["set_at"] == pytest.approx(now, abs=60.0)
+        daemon.sites.sent.send([SitePlacement(offer("east"), 0.0, transfers(["east"], 1.0, {})["east"], Trust())])
+        [document] = daemon.store.sent_jobs.jobs().values()
+        assert document["chosen_at"] == pytest.approx(now, abs=60.0)
 
 
 @pytest.mark.parametrize("jump", [-HOUR, HOUR])

@@ -7,7 +7,6 @@ of their nodes and puts the result up as one immutable value. A placement reads 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -71,7 +70,7 @@ class LiveClusters:
     Examples
     --------
     >>> clusters = LiveClusters()
-    >>> clusters.put("east", [Partition.of(ClusterState.make("east", ["e1", "e2"]))])
+    >>> clusters.put("east", [Partition.of(ClusterState.make("east", ["e1", "e2"]))], 0.0)
     >>> clusters.note([Load(100.0, "e2", 0.25, 80.0)])
     >>> view = clusters.refresh(now=101.0)
     >>> view.partitions[0].state.available_cpu.tolist(), view.partitions[0].state.age.tolist()
@@ -90,11 +89,11 @@ class LiveClusters:
         self._running: dict[str, tuple[float, tuple[RunningJob | StartedJob, ...]]] = {}
         self.view = View(0.0)
 
-    def put(self, source: str, partitions: Sequence[Partition], now: float | None = None) -> None:
-        """Replace the partitions of one source by what it says now."""
+    def put(self, source: str, partitions: Sequence[Partition], now: float) -> None:
+        """Replace the partitions of one source by what it says now (s)."""
         self._sources = self._sources | {source: tuple(partitions)}
         self.nodes = frozenset(node for own in self._sources.values() for each in own for node in each.state.nodes)
-        self._seen_at = self._seen_at | {source: time.time() if now is None else now}
+        self._seen_at = self._seen_at | {source: now}
 
     def put_running(self, source: str, jobs: Sequence[RunningJob | StartedJob], now: float) -> None:
         """Replace the jobs that a source runs by those that it tells of now."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, cast
@@ -24,19 +23,21 @@ class ModeSwitch:
     ----------
     configured : the configuration's mode.
     journal : where modes that are set are noted.
+    now : the time (s since 1970).
 
     Examples
     --------
+    >>> import time
     >>> from metasched.store.database.store import Store
     >>> with Store.open(":memory:") as store:
-    ...     ModeSwitch("shadow", store.modes).set("act", "root")
-    ...     [ModeSwitch(configured, store.modes).mode for configured in ("shadow", "advise")]
+    ...     ModeSwitch("shadow", store.modes, time.time).set("act", "root")
+    ...     [ModeSwitch(configured, store.modes, time.time).mode for configured in ("shadow", "advise")]
     ['act', 'advise']
     """
 
-    def __init__(self, configured: Mode, journal: Modes) -> None:
+    def __init__(self, configured: Mode, journal: Modes, now: Callable[[], float]) -> None:
         self.configured = configured
-        self._journal = journal
+        self._journal, self._now = journal, now
         self._setting = Lock()
         #: Called with each mode that is set.
         self.on_change: Callable[[Mode], None] = lambda mode: None
@@ -73,7 +74,7 @@ class ModeSwitch:
         StoreError
             When it could not be noted: then it does not hold either.
         """
-        change = ModeSet(time.time(), mode, self.configured, by)
+        change = ModeSet(self._now(), mode, self.configured, by)
         with self._setting:
             self._journal.add(change)
             before, self.last = self.mode, change

@@ -72,7 +72,7 @@ def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path)
 
         def answered(*partitions: Partition, configuration: Configuration = both) -> Answer:
             daemon.placer.configure(configuration)
-            daemon.clusters.put("slurm", list(partitions))
+            daemon.clusters.put("slurm", list(partitions), time.time())
             daemon.views.refresh()
             return daemon.placer.answer(ask, time.time())
 
@@ -97,7 +97,7 @@ def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None
             return JobLimits(processors=1) if holder.account == "poor" else of_qos.get(holder.qos, JobLimits())
 
         (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
-        daemon.clusters.put("slurm", [replace(east, limits=limits, scheduler="slurm", name="all")])
+        daemon.clusters.put("slurm", [replace(east, limits=limits, scheduler="slurm", name="all")], time.time())
         daemon.views.refresh()
         ask = Ask(application="cg", problem_size=1900, max_processors=8, per_node=1, scheduler="slurm")
 

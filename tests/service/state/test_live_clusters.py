@@ -28,7 +28,7 @@ def test_every_node_has_its_newest_load(batches: list[list[Load]], put_after: in
     states = [ClusterState.make("a", NODES), ClusterState.make("b", others[:25])]
     for number, batch in enumerate([*batches, []]):
         if number == min(put_after, len(batches)):
-            clusters.put("s", [Partition.of(each) for each in states])
+            clusters.put("s", [Partition.of(each) for each in states], 0.0)
         clusters.note(batch)
         for load in batch:
             if load.node not in newest or newest[load.node].time <= load.time:
@@ -49,7 +49,7 @@ def test_every_node_has_its_newest_load(batches: list[list[Load]], put_after: in
 def test_nodes_of_a_cluster_may_change() -> None:
     clusters = LiveClusters()
     for nodes in (["n0", "n1"], ["n1", "n2"]):
-        clusters.put("s", [Partition.of(ClusterState.make("a", nodes))])
+        clusters.put("s", [Partition.of(ClusterState.make("a", nodes))], 0.0)
         clusters.note([Load(1.0, "n1", 0.5, 90.0)])
         cpu = clusters.refresh(2.0).partitions[0].state.available_cpu
         assert np.array_equal(cpu, np.where(np.array(nodes) == "n1", 0.5, 1.0))

@@ -15,7 +15,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import WINDOW, error_of
 from metasched.records import Request, Run
-from metasched.service.state import contests, described_clusters, memory_use, mode_switch, running_jobs
+from metasched.service.state import contests, described_clusters, memory_use, running_jobs
 from metasched.service.state.contests import Contests
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.mode_switch import ModeSwitch
@@ -33,11 +33,10 @@ def store() -> Iterator[Store]:
 
 
 def test_a_mode_that_was_set_says_who_set_it_and_when_and_holds_until_the_configuration_says_another(
-    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(mode_switch, "time", SimpleNamespace(time=lambda: 1.5e9))
     changes: list[str] = []
-    switch = ModeSwitch("shadow", store.modes)
+    switch = ModeSwitch("shadow", store.modes, lambda: 1.5e9)
     switch.on_change = changes.append
     untouched = {"mode": "shadow", "configured": "shadow", "set_by": None, "set_at": None}
     assert switch.as_dict() == untouched
@@ -47,12 +46,12 @@ def test_a_mode_that_was_set_says_who_set_it_and_when_and_holds_until_the_config
     assert changes == ["act"]
     assert [each.getMessage() for each in caplog.records] == ["mode act, set by root; it was shadow"]
     caplog.clear()
-    assert ModeSwitch("shadow", store.modes).as_dict() == known
+    assert ModeSwitch("shadow", store.modes, lambda: 1.5e9).as_dict() == known
     assert [(each.levelno, each.getMessage()) for each in caplog.records] == [
         (logging.WARNING, 'mode act, as root set it; the configuration says "shadow"')
     ]
     caplog.clear()
-    assert ModeSwitch("advise", store.modes).as_dict() == {
+    assert ModeSwitch("advise", store.modes, lambda: 1.5e9).as_dict() == {
         "mode": "advise", "configured": "advise", "set_by": None, "set_at": None,
     }  # fmt: skip
     assert caplog.records == []
@@ -60,13 +59,13 @@ def test_a_mode_that_was_set_says_who_set_it_and_when_and_holds_until_the_config
 
 def test_a_mode_that_is_set_as_configured_is_not_warned_of(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     store.modes.add(ModeSet(1.0, "shadow", "shadow", "root"))
-    assert ModeSwitch("shadow", store.modes).as_dict()["set_by"] == "root"
+    assert ModeSwitch("shadow", store.modes, lambda: 1.5e9).as_dict()["set_by"] == "root"
     assert caplog.records == []
 
 
 def test_what_another_daemon_set_is_taken_up_once(store: Store) -> None:
     changes: list[str] = []
-    switch = ModeSwitch("shadow", store.modes)
+    switch = ModeSwitch("shadow", store.modes, lambda: 1.5e9)
     switch.on_change = changes.append
     switch.read()
     assert changes == []

@@ -42,7 +42,7 @@ def known(runs: int) -> SizedJobs:
         [Run("solve", "xeon", size, 2, 1.0, 1000.0, 5.0 + 1e-4 * size**2) for size in sizes]
     )
     clusters = LiveClusters()
-    clusters.put("c", [Partition(ClusterState.make("c/p", ["n1"]), "xeon", "c", "p")])
+    clusters.put("c", [Partition(ClusterState.make("c/p", ["n1"]), "xeon", "c", "p")], 0.0)
     clusters.refresh(now=0.0)
     return SizedJobs([SizeInName("solve_#", 1, "solve")], Known(runs, taught), clusters)  # type: ignore[arg-type]
 
