@@ -133,9 +133,8 @@ class Work:
         cluster: SharedCluster,
         processes: ArrayLike,
         computation: ArrayLike,
-        communication: ArrayLike | None = None,
+        communication: ArrayLike,
         *,
-        megabits: ArrayLike | None = None,
         remaining: ArrayLike | None = None,
     ) -> Work:
         """Work of jobs from the two terms of their models.
@@ -147,7 +146,6 @@ class Work:
         computation : array of shape (...,), seconds that each process computes, on the slowest of the job's pools; or
             of shape (..., pools), seconds on each pool, where a model tells processes apart.
         communication : array of shape (...,), seconds that the job communicates, all its processes at once.
-        megabits : array of shape (...,), in place of ``communication``, what each process sends.
         remaining : array of shape (...,), seconds until the job ends alone; its two terms where not given.
 
         Raises
@@ -158,15 +156,13 @@ class Work:
         Examples
         --------
         >>> cluster = SharedCluster.star([2, 2, 2], 100.0, available_cpu=[1.0, 0.5, 1.0])
-        >>> work = Work.of(cluster, [1, 1, 0], computation=8.0, megabits=300.0)
+        >>> work = Work.of(cluster, [1, 1, 0], computation=8.0, communication=3.0)
         >>> work.computing.tolist(), work.sending.tolist(), work.remaining.tolist()
         ([4.0, 8.0, 0.0], [3.0, 3.0, 0.0], 11.0)
         """
         load = np.asarray(processes, dtype=float)
         if load.shape[-1:] != cluster.processors.shape:
             raise InputError(f"processes cover {load.shape[-1]} pools, expected {cluster.processors.size}")
-        if (communication is None) == (megabits is None):
-            raise InputError("both communication and megabits are given, expected one of them")
         if np.any(load != np.floor(load)) or not np.all(load.sum(axis=-1) > 0):
             raise InputError("processes must be whole numbers, at least one for each job")
         computing = np.asarray(computation, dtype=float)
@@ -176,12 +172,9 @@ class Work:
         computing = np.where(load > 0, computing, 0.0)
         flows = cluster.crossing(load)
         each = flows / cluster.width
-        if megabits is not None:
-            sending = each * np.asarray(megabits, dtype=float)[..., None]
-        else:
-            slowest = each.max(axis=-1, keepdims=True)
-            sending = np.divide(each, slowest, out=np.zeros_like(each), where=slowest > 0)
-            sending = sending * np.asarray(communication, dtype=float)[..., None]
+        slowest = each.max(axis=-1, keepdims=True)
+        sending = np.divide(each, slowest, out=np.zeros_like(each), where=slowest > 0)
+        sending = sending * np.asarray(communication, dtype=float)[..., None]
         alone = computing.max(axis=-1) + sending.max(axis=-1)
         left = alone if remaining is None else np.broadcast_to(np.asarray(remaining, dtype=float), alone.shape)
         for name, values in (("processes", load), ("computation", computing), ("communication", sending)):
@@ -190,8 +183,3 @@ class Work:
         if not np.all((alone > 0) & np.isfinite(left) & (left >= 0)):
             raise InputError("a job has no remaining work or no finite time to its end")
         return cls(load, computing, flows, sending, left)
-
-    @property
-    def alone(self) -> Floats:
-        """Seconds of computation and communication of each job alone, shape (...,)."""
-        return np.asarray(self.computing.max(axis=-1) + self.sending.max(axis=-1))

@@ -30,14 +30,18 @@ def answer(number: int) -> dict[str, Any]:
     def work(count: int) -> Work:
         processes = source.integers(0, 3, (count, nodes))
         processes[:, int(source.integers(nodes))] += 1
-        sent = (
-            {"communication": source.choice([0.0, 5.0, 20.0], count)} if number % 3 else {"megabits": [300.0] * count}
-        )
+        if number % 3:
+            sends = source.choice([0.0, 5.0, 20.0], count)
+        else:  # each process sends as much
+            sends = 300.0 * (cluster.crossing(processes.astype(float)) / cluster.width).max(axis=-1)
         left = source.choice([10.0, 100.0], count) if number % 5 == 0 else None
-        return Work.of(cluster, processes, source.choice([1.0, 10.0, 40.0], count), **sent, remaining=left)
+        return Work.of(cluster, processes, source.choice([1.0, 10.0, 40.0], count), sends, remaining=left)
 
     there, asked = work(jobs), work(places)
-    found: dict[str, Any] = {"alone": asked.alone.tolist(), "flows": asked.flows.tolist()}
+    found: dict[str, Any] = {
+        "alone": (asked.computing.max(axis=-1) + asked.sending.max(axis=-1)).tolist(),
+        "flows": asked.flows.tolist(),
+    }
     for name, more in (
         ("exact", {}), ("equal shares", {"stretched": equal_shares}), ("nothing lost", {"lost": False}),
         ("little effort", {"effort": Effort(float(source.choice([30.0, 300.0, 3000.0])))}),

@@ -171,7 +171,6 @@ def test_clusters_that_cannot_be_get_a_line(arguments: tuple, line: str) -> None
         ([1, 1], -1.0, {"communication": 1.0}, "computation of a job holds -1.0"),
         ([1, 1], 1.0, {"communication": -1.0}, "communication of a job holds -1.0"),
         ([1, 1], 0.0, {"communication": 0.0}, "no remaining work"),
-        ([1, 1], 1.0, {}, "expected one of them"),
         ([1, 1], 1.0, {"communication": 1.0, "remaining": np.inf}, "no finite time"),
     ],
 )
