@@ -4,12 +4,10 @@ The ranker, the fast path, the daemon and the command line all call it. From the
 job will have, there are three steps, always in this order:
 
 1. The forecast over the run, for nodes with fresh measurements. It is the first step, since the others concern the
-loads
-   to come. Nodes with stale measurements are not forecast.
+   loads to come. Nodes with stale measurements are not forecast.
 2. Staleness: the load of a stale node is capped at the lower quartile of the fresh ones. Both must be of the same kind,
-so it is the quartile of the forecasts, if there are any: if the forecasts are 0.3 and 0.2, a node last measured at 0.9
-must
-   not be preferred because the others were measured at 0.9 before, too.
+   so it is the quartile of the forecasts, if there are any: if the forecasts are 0.3 and 0.2, a node last measured at
+   0.9 must not be preferred because the others were measured at 0.9 before, too.
 3. Recent placements, which neither measurements nor forecasts show. They are last, since jobs placed on the fresh nodes
    would lower the quartile that caps a stale one.
 """

@@ -9,6 +9,7 @@ import numpy as np
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
+from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Prediction, Request, Settings
 from metasched.service.advice.advisor import Placer, usable_for
@@ -113,7 +114,9 @@ def _wait(
 
 
 def _request(asked: RankIn, processors: int, cpu: float, bandwidth: float, settings: Settings) -> Request:
-    return Request(asked.problem_size, processors, min(max(cpu, 1e-6), 1.0), max(bandwidth, 1e-6), settings)
+    return Request(
+        asked.problem_size, processors, min(max(cpu, LEAST_CPU), 1.0), max(bandwidth, LEAST_BANDWIDTH), settings
+    )
 
 
 def _limit(partition: Partition, prediction: Prediction) -> float:

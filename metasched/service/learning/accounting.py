@@ -16,7 +16,7 @@ from metasched.service.state.job_history import LATE, JobHistory
 
 _log = logging.getLogger(__name__)
 
-#: How far back accounting is asked for at first (s).
+#: How far back a scheduler is asked at first, and for jobs that ended while the daemon was down (s).
 REACH = 7 * 86_400.0
 
 #: Exit statuses from here on tell of a signal.

@@ -13,6 +13,7 @@ import pytest
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Placement, Prediction, Request, ResourceSet
 from metasched.service.advice import recent
 from metasched.service.advice.later import _limit, _request, described, later
@@ -139,7 +140,8 @@ def test_a_job_asks_for_what_it_hardly_exceeds_within_the_partitions_limit(
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [((0.5, 40.0), (0.5, 40.0)), ((0.0, 0.0), (1e-6, 1e-6)), ((1.5, 1e5), (1.0, 1e5))]
+    ("given", "expected"),
+    [((0.5, 40.0), (0.5, 40.0)), ((0.0, 0.0), (LEAST_CPU, LEAST_BANDWIDTH)), ((1.5, 1e5), (1.0, 1e5))],
 )
 def test_what_is_to_spare_is_a_sound_request(given: tuple[float, float], expected: tuple[float, float]) -> None:
     request = _request(RankIn(application="cg", problem_size=7.0), 3, *given, DEFAULT_SETTINGS)
