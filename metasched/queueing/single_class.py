@@ -32,16 +32,6 @@ class Curve:
     queue_length: Floats
     think_time: Floats
 
-    @property
-    def residence_time(self) -> Floats:
-        """Seconds at each station in each cycle (Little's law), shape (..., stations, N)."""
-        return self.queue_length / self.throughput[..., None, :]
-
-    @property
-    def response_time(self) -> Floats:
-        """Seconds from the end of one think time to the start of the next, shape (..., N)."""
-        return np.asarray(self.residence_time.sum(axis=-2))
-
 
 def bytes_needed(population: int, stations: int, varying: int) -> int:
     """Bytes that a solution of one network takes at its peak, ``varying`` of the stations being load-dependent."""

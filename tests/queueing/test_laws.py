@@ -105,7 +105,8 @@ def test_throughput_of_one_class_grows_with_its_population(network: Network, job
     rates = np.stack([station.rates_up_to(jobs) for station in network.stations])
     curve = convolution(network.demands[:, 0], network.think_time[0], rates)
     assert np.all(np.diff(curve.throughput) >= -1e-12 * curve.throughput[1:])
-    assert np.all(np.diff(curve.response_time) >= -1e-9 * curve.response_time[1:])
+    response_time = curve.queue_length.sum(axis=-2) / curve.throughput  # Little's law
+    assert np.all(np.diff(response_time) >= -1e-9 * response_time[1:])
 
 
 @law

@@ -50,10 +50,10 @@ def _free(partition: Partition, running: Sequence[PrecedingJob]) -> int:
     return max(min(free, partition.total - sum(job.processors for job in running)), 0)
 
 
-def queue_waits(
-    partitions: Sequence[Partition], jobs: Sequence[QueuedJob], left: Left = by_limit
-) -> Mapping[str, QueueWait]:
-    """How long a job would wait in each partition, by its name; the parameters are those of :func:`partition_lines`.
+def queue_waits(partitions: Sequence[Partition], jobs: Sequence[QueuedJob]) -> Mapping[str, QueueWait]:
+    """How long a job would wait in each partition, by its name, where jobs run for as long as they may.
+
+    The parameters are those of :func:`partition_lines`.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def queue_waits(
     >>> waits["p"].at([1, 8]).tolist(), waits["q"].at([2, 4]).tolist()
     ([400.0, 400.0], [0.0, 100.0])
     """
-    return {name: QueueWait(*line.steps()) for name, line in partition_lines(partitions, jobs, left).items()}
+    return {name: QueueWait(*line.steps()) for name, line in partition_lines(partitions, jobs).items()}
 
 
 def with_queue_waits(

@@ -55,7 +55,7 @@ class Placer:
     configuration : mode, levels, and how jobs are steered.
     board : partitions and loads.
     models : predictors.
-    forecaster : of the loads; those measured now count where None.
+    forecaster : of the loads.
 
     Attributes
     ----------
@@ -67,14 +67,14 @@ class Placer:
         configuration: Configuration,
         board: LiveClusters,
         models: Models,
-        forecaster: LoadForecaster | None,
+        forecaster: LoadForecaster,
     ) -> None:
         self._configuration = configuration
         self._board = board
         self._models = models
         self.demands: Mapping[str, Constraints] = {}
         self._sharing = RunningJobs(board, models)
-        self._forecaster = forecaster or LoadForecaster()
+        self._forecaster = forecaster
         self._recent = RecentPlacements()
         self._fronts = FrontCache()
         self._completions: dict[_Alike, float] = {}

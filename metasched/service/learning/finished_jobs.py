@@ -18,6 +18,7 @@ from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_
 from metasched.records import Run
 from metasched.schedulers.contract import KnowsProcessorTime, Source
 from metasched.service.clock import Clock
+from metasched.service.learning.accounting import REACH
 from metasched.service.learning.confirmation import Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
@@ -38,8 +39,6 @@ _log = logging.getLogger(__name__)
 MOST_OPEN = 10_000
 #: Finished jobs from before a restart that tell how good the advice is.
 REMEMBERED_JOBS = 2000
-#: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
-REACH = 7 * 86_400.0
 #: How far back a scheduler whose jobs no epilog reports is asked repeatedly (s).
 LATELY = 86_400.0
 #: Schedulers cut off their times to whole seconds (s).
@@ -78,14 +77,13 @@ class EndedJobs:
         models: Models,
         metrics: Metrics,
         sources: Sequence[Source],
-        clock: Clock | None = None,
-        reported: Callable[[EndedJob], object] = lambda job: None,
-        named: Callable[[str], Mark | None] = lambda name: None,
-        moved: Callable[[Sequence[AdvisedPlacement]], object] = lambda advised: None,
+        clock: Clock,
+        reported: Callable[[EndedJob], object],
+        named: Callable[[str], Mark | None],
+        moved: Callable[[Sequence[AdvisedPlacement]], object],
     ) -> None:
         self._on_report, self._named, self._on_moved = reported, named, moved
-        self._clock = clock or Clock()
-        self._now = self._clock.now
+        self._clock, self._now = clock, clock.now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
         self._placements = store.placements

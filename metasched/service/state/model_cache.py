@@ -29,8 +29,8 @@ class ModelCache(Mapping[Key, Saved]):
     >>> from metasched.predictors.robust.predictor import RobustPredictor
     >>> cache = ModelCache(lambda key: RobustPredictor(*key), lambda key: False, most=1)
     >>> cache.know([("cg", "east"), ("cg", "west")])
-    >>> cache["cg", "east"].name, cache["cg", "west"].name, len(cache), cache.in_memory
-    ('robust', 'robust', 2, 1)
+    >>> cache["cg", "east"].name, cache["cg", "west"].name, len(cache), cache.full
+    ('robust', 'robust', 2, True)
     """
 
     def __init__(self, read: Callable[[Key], Saved | None], holds: Callable[[Key], bool], *, most: int = 2000) -> None:
@@ -94,11 +94,6 @@ class ModelCache(Mapping[Key, Saved]):
     def __len__(self) -> int:
         with self._lock:
             return sum(map(len, self._platforms.values()))
-
-    @property
-    def in_memory(self) -> int:
-        """How many predictors are in memory now."""
-        return len(self._loaded)
 
     @property
     def full(self) -> bool:

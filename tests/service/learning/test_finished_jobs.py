@@ -19,6 +19,7 @@ from quiet_scheduler import QuietScheduler
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
 from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
 from metasched.records import InputError, Load
+from metasched.service.clock import Clock
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.learning.run_outcome import observed
 from metasched.service.metrics import Metrics
@@ -84,8 +85,8 @@ def site(
         writer, board, models, learned = WriteQueue(store), LiveClusters(), Models(store), list[RecordedRun]()
         models.learn = learned.append  # type: ignore[method-assign]
         writer.start()
-        metrics = Metrics(board, models, writer)
-        jobs = EndedJobs(store, writer, board, models, metrics, schedulers, reported=reported, named=named)
+        metrics, moved = Metrics(board, models, writer), list[object]()
+        jobs = EndedJobs(store, writer, board, models, metrics, schedulers, Clock(), reported, named, moved.append)
         yield Site(store, writer, jobs, learned, schedulers)
         writer.stop()
 
@@ -579,7 +580,7 @@ def test_what_is_remembered_of_before_a_restart_is_counted_once_however_often_it
         here.store.placements.add([asked("0a", NOW - 1.0)])
         here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
         nothing: Any = None
-        fresh: Any = EndedJobs(here.store, here.writer, nothing, nothing, nothing, (), moved=judge)
+        fresh: Any = EndedJobs(here.store, here.writer, nothing, nothing, nothing, (), Clock(), nothing, nothing, judge)
         counted: list[object] = []
         fresh.ledger = SimpleNamespace(add=counted.append)
         with pytest.raises(StoreError):

@@ -39,7 +39,7 @@ def test_what_is_held_stays_and_the_rest_is_bounded(asked, held, most: int) -> N
     found = [cache[key] for key in asked]
     assert [(each.application, each.cluster) for each in found] == asked
     assert list(cache) == sorted(KEYS)
-    assert cache.in_memory <= max(most, len(held) + 1)
+    assert len(cache._loaded) <= max(most, len(held) + 1)
     assert all(reads.count(key) <= 1 for key in held)
     assert cache.platforms("cg") == ["east", "west"]
 
@@ -84,7 +84,7 @@ def test_a_daemon_with_more_models_than_fit_in_memory_forgets_nothing(
         again.read()
         for application in ("cg", "lu", "mg", "cg"):
             assert again.all()[application, "east"].window.seen == 9
-        assert (len(again.all()), again._predictors.in_memory) == (3, 1)
+        assert (len(again.all()), len(again._predictors._loaded)) == (3, 1)
 
 
 @pytest.mark.parametrize(
