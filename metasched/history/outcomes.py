@@ -64,8 +64,8 @@ def how_ended(limit: ArrayLike, run_time: ArrayLike, state: ArrayLike) -> tuple[
 
     Parameters
     ----------
-    limit, run_time, state : of each job, as :func:`outcome` takes them, arrays of shape (jobs,); a limit is NaN where
-        it is not known.
+    limit, run_time : of each job (s), arrays of shape (jobs,); a limit is NaN where it is not known.
+    state : how each ended, as :func:`outcome` takes it, array of shape (jobs,).
 
     Returns
     -------
