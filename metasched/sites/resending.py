@@ -21,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from metasched.client.soundness import one_line
 from metasched.records import InputError
 
 Step = Literal["sent", "leaves", "held", "gone", "there"]
+STEPS: tuple[Step, ...] = get_args(Step)
 #: States of a job by its scheduler: pending, held, started (it runs or has ended), cancelled, or unknown.
 JobState = Literal["waiting", "held", "started", "cancelled", "unknown"]
 
@@ -89,69 +90,100 @@ def resend(job: Resendable, operations: SiteOperations, ask: Ask, save: Callable
     RuntimeError, InputError
         When a site or the daemon does not answer or refuses; to be tried again.
     """
+    attempt = _Attempt(job, operations, ask, save)
+    steps = (attempt.leave, attempt.hold, attempt.cancel, attempt.submit, attempt.arrive)
+    return next(result for step in steps[STEPS.index(job.step) :] if (result := step()))
 
-    def note(**changes: Any) -> Resendable:
-        new = replace(job, **changes)
-        save(new)
-        return new
 
-    def stays() -> None:
-        with suppress(InputError):  # the daemon has forgotten it: then nothing is noted of it there
-            ask("PUT", path, {"stays": True})
-        note(step="sent")
+class _Attempt:
+    """One attempt to move a job. Each step returns why the attempt ends with it, or nothing where the next one follows.
 
-    path = f"/v1/sites/jobs/{job.uid}"
-    if job.step == "sent":
+    Parameters
+    ----------
+    job, operations, ask, save : as for :func:`resend`.
+    """
+
+    def __init__(
+        self, job: Resendable, operations: SiteOperations, ask: Ask, save: Callable[[Resendable | None], None]
+    ) -> None:
+        self._job, self._operations, self._ask, self._save = job, operations, ask, save
+        self._path = f"/v1/sites/jobs/{job.uid}"
+
+    def leave(self) -> str:
+        """Ask whether a job that was submitted should go, which the daemon then notes."""
         try:
-            known = ask("GET", path, None)
+            known = self._ask("GET", self._path, None)
         except InputError:
-            save(None)
+            self._save(None)
             return "the grid's daemon knows nothing of it"
         if known["state"] not in ("submitted", "withdrawing"):
-            save(None)
+            self._save(None)
             return f"it is {known['state']}"
-        answer = ask("POST", f"{path}/withdrawal", {})
+        answer = self._ask("POST", f"{self._path}/withdrawal", {})
         if not answer["withdraw"]:
             return f"it stays at {known['site']}: {one_line(str(answer['why']))}"
-        job = note(step="leaves", site=known["site"], job=known["job"])
-    if job.step == "leaves":
-        if (state := operations.state_of(job.site, job.job)) == "waiting":
-            operations.hold(job.site, job.job)
-            state = operations.state_of(job.site, job.job)
+        return self._note(step="leaves", site=known["site"], job=known["job"])
+
+    def hold(self) -> str:
+        """Keep a job that leaves from starting."""
+        if (state := self._state()) == "waiting":
+            self._operations.hold(self._job.site, self._job.job)
+            state = self._state()
         if state == "waiting":
-            return f"it is pending at {job.site}, which does not hold it yet"
+            return f"it is pending at {self._job.site}, which does not hold it yet"
         if state != "held":
             # It has started, or somebody else has cancelled it: its site is asked about it as before.
-            stays()
-            return f"it stays at {job.site}, where it is no longer pending"
-        job = note(step="held")
-    if job.step == "held":
-        if (state := operations.state_of(job.site, job.job)) == "held":
-            operations.cancel(job.site, job.job)
-            state = operations.state_of(job.site, job.job)
+            return self._stays("where it is no longer pending")
+        return self._note(step="held")
+
+    def cancel(self) -> str:
+        """Cancel a job that is held."""
+        if (state := self._state()) == "held":
+            self._operations.cancel(self._job.site, self._job.job)
+            state = self._state()
         if state in ("started", "waiting"):  # somebody has let it go
-            stays()
-            return f"it stays at {job.site}, where it was released"
+            return self._stays("where it was released")
         if state == "held":
-            return f"it is held at {job.site}, which does not cancel it yet"
-        job = note(step="gone")
-    if job.step == "gone":
+            return f"it is held at {self._job.site}, which does not cancel it yet"
+        return self._note(step="gone")
+
+    def submit(self) -> str:
+        """Submit a job that is gone elsewhere, held."""
         try:
-            sites = ask("POST", f"{path}/withdrawal", {})["sites"]
+            sites = self._ask("POST", f"{self._path}/withdrawal", {})["sites"]
         except InputError:  # forgotten there, but not here
-            sites = [{"site": job.site, "partition": ""}]
-        found = _submitted(sites, operations)
+            sites = [{"site": self._job.site, "partition": ""}]
+        found = _submitted(sites, self._operations)
         if found is None:
             return "no site takes it now; it is tried again"
-        job = note(step="there", site=found[0], job=found[1], data=found[2], seconds=found[3])
-    with suppress(InputError):
-        ask("PUT", path, {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds})
-    if operations.state_of(job.site, job.job) == "held":
-        operations.release(job.site, job.job)
-        if operations.state_of(job.site, job.job) == "held":
-            return f"it is held at {job.site}, which does not release it yet"
-    note(step="sent")
-    return f"it is at {job.site} now, as job {job.job}"
+        return self._note(step="there", site=found[0], job=found[1], data=found[2], seconds=found[3])
+
+    def arrive(self) -> str:
+        """Report where a job is, and release it there."""
+        job = self._job
+        with suppress(InputError):
+            self._ask("PUT", self._path, {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds})
+        if self._state() == "held":
+            self._operations.release(job.site, job.job)
+            if self._state() == "held":
+                return f"it is held at {job.site}, which does not release it yet"
+        self._note(step="sent")
+        return f"it is at {job.site} now, as job {job.job}"
+
+    def _state(self) -> JobState:
+        return self._operations.state_of(self._job.site, self._job.job)
+
+    def _note(self, **changes: Any) -> str:
+        """Keep what is certain now; nothing ends with that."""
+        self._job = replace(self._job, **changes)
+        self._save(self._job)
+        return ""
+
+    def _stays(self, why: str) -> str:
+        with suppress(InputError):  # the daemon has forgotten it: then nothing is noted of it there
+            self._ask("PUT", self._path, {"stays": True})
+        self._note(step="sent")
+        return f"it stays at {self._job.site}, {why}"
 
 
 def _submitted(sites: Sequence[Mapping[str, Any]], operations: SiteOperations) -> tuple[str, str, float, float] | None:
