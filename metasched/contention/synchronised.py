@@ -172,7 +172,7 @@ def _equilibrium(
     lasting = [_share(stage.demands, stage.alone[..., None]) for stage in stages]
     for _ in range(_ITERATIONS):
         if not left.size:
-            return part, np.where(active, slowdown, 1.0)
+            break
         if effort is not None:
             effort.spend(_ITERATION + sum(each.effort(everybody=found is None) for each in idle))
         seen = here[:, :, None, :] if found is None else found
@@ -201,9 +201,9 @@ def _equilibrium(
             stages, idle = [stage.take(kept) for stage in stages], [each.take(kept) for each in idle]
             lasting = [each[kept] for each in lasting]
             found = None if found is None else found[:, kept]
-    if not left.size:
-        return part, np.where(active, slowdown, 1.0)
-    raise PrecisionError(f"the equilibrium of jobs that share was not found in {_ITERATIONS} iterations")
+    if left.size:
+        raise PrecisionError(f"the equilibrium of jobs that share was not found in {_ITERATIONS} iterations")
+    return part, np.where(active, slowdown, 1.0)
 
 
 def _shared(stage: Stage) -> NDArray[np.bool_]:
