@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
@@ -117,37 +118,19 @@ def advise_running(
         When its cluster, its nodes or its model are not known.
     """
     loads = loads or Loads()
-    home = next((each for each in clusters if each.name == job.cluster), None)
-    if home is None or job.cluster not in predictors:
-        raise InputError(f"cluster {job.cluster} of the job is not known, or has no model of its application")
-    missing = sorted(set(job.nodes) - set(home.nodes))
-    if missing:
-        raise InputError(f"node {missing[0]} of the job is not in cluster {job.cluster}")
-    processors, predictor = sum(job.processors), predictors[job.cluster]
+    home = _Home.of(job, clusters, predictors)
+    processors, predictor = home.processors, home.predictor
     states = [
-        vacated(each, job) if each.name in {job.cluster, *job.overlapping} else each
+        home.state if each.name == job.cluster else vacated(each, job) if each.name in job.overlapping else each
         for each in clusters
         if each.name in predictors
     ]
-    own = next(each for each in states if each.name == job.cluster)
-    index = np.array([own.nodes.index(name) for name in job.nodes])
-
-    def at(state: ClusterState) -> tuple[float, float]:
-        chosen = state.resource_set(index, processors)
-        return chosen.available_cpu, float(np.clip(chosen.available_bandwidth, LEAST_WIDTH, BOUNDLESS))
-
-    def time(cpu: float, bandwidth: float) -> float:
-        found = float(np.ravel(predictor.expect_many(job.problem_size, processors, cpu, bandwidth))[0])
-        if not 0 < found < math.inf:
-            raise InputError(f"the model is not defined for {processors} processors on {job.cluster}")
-        return found
-
-    now_cpu, now_bandwidth = at(counted(own, loads, None)[0])
-    met = time(now_cpu if job.met_cpu is None else job.met_cpu, job.met_bandwidth or now_bandwidth)
+    now = home.loads(counted(home.state, loads, None)[0])
+    met = home.time(now[0] if job.met_cpu is None else job.met_cpu, job.met_bandwidth or now[1])
     done = done_until(job.done, job.elapsed, met)
     left = 1.0 - done
-    expected, warnings = counted(own, loads, left * time(now_cpu, now_bandwidth))
-    cpu, bandwidth = at(expected)
+    expected, warnings = counted(home.state, loads, left * home.time(*now))
+    cpu, bandwidth = home.loads(expected)
     here = _outlook(predictor, job.problem_size, processors, (cpu, bandwidth), level)
     asked = (constraints or Constraints()).model_copy(
         update={"processors": (processors,), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
@@ -183,6 +166,51 @@ def advise_running(
     found = decide(done, here, there, cost, moved_ago=job.moved_ago, same_model=same)
     placement = replace(best, queue_wait=wait)
     return RunningAdvice(found, cpu, bandwidth, placement, (*warnings, *ranking.warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The place of a job: the cluster without it, the numbers of its nodes there, and its model."""
+
+    job: Mover
+    state: ClusterState
+    nodes: NDArray[np.int64]
+    predictor: Predictor
+
+    @classmethod
+    def of(cls, job: Mover, clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor]) -> _Home:
+        """Find it.
+
+        Raises
+        ------
+        InputError
+            When its cluster, its nodes or its model are not known.
+        """
+        state = next((each for each in clusters if each.name == job.cluster), None)
+        if state is None or job.cluster not in predictors:
+            raise InputError(f"cluster {job.cluster} of the job is not known, or has no model of its application")
+        missing = sorted(set(job.nodes) - set(state.nodes))
+        if missing:
+            raise InputError(f"node {missing[0]} of the job is not in cluster {job.cluster}")
+        nodes = np.array([state.nodes.index(name) for name in job.nodes])
+        return cls(job, vacated(state, job), nodes, predictors[job.cluster])
+
+    @property
+    def processors(self) -> int:
+        """Those of the job on all of its nodes together."""
+        return sum(self.job.processors)
+
+    def loads(self, state: ClusterState) -> tuple[float, float]:
+        """The available CPU and bandwidth (Mbit/s) that it would have there with some loads."""
+        chosen = state.resource_set(self.nodes, self.processors)
+        return chosen.available_cpu, float(np.clip(chosen.available_bandwidth, LEAST_WIDTH, BOUNDLESS))
+
+    def time(self, cpu: float, bandwidth: float) -> float:
+        """The expected time of all of it there (s)."""
+        found = float(np.ravel(self.predictor.expect_many(self.job.problem_size, self.processors, cpu, bandwidth))[0])
+        if not 0 < found < math.inf:
+            raise InputError(f"the model is not defined for {self.processors} processors on {self.job.cluster}")
+        return found
 
 
 def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
