@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, overload
 
@@ -25,3 +26,22 @@ def finite(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return finite(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_finite(text: str) -> Any:
+    """The document that a text holds; ValueError where it is no JSON or holds a number that is not finite.
+
+    Examples
+    --------
+    >>> read_finite('{"high": 1e999}')
+    Traceback (most recent call last):
+    ValueError: 1e999 is not a finite number
+    """
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(f"{word} is not a finite number")
+    return number

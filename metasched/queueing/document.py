@@ -5,11 +5,11 @@ What comes in is hostile until it has been checked here; the first thing wrong i
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, ValidationError
 
+from metasched.json_numbers import read_finite
 from metasched.queueing.network import LARGEST, MOST_JOBS, MOST_SERVERS, JobClass, Network, Station
 from metasched.records import InputError
 from metasched.validation import Located
@@ -79,7 +79,7 @@ def parse(text: str, *, where: str = "") -> tuple[bool, tuple[Network, ...]]:
     if len(text) > LONGEST:
         raise InputError(f"the document has {len(text)} characters, expected at most {LONGEST}", where=where)
     try:
-        document = json.loads(text, parse_constant=_no_constant)
+        document = read_finite(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not a JSON document: {error}", where=where) from None
     if isinstance(document, list):
@@ -90,10 +90,6 @@ def parse(text: str, *, where: str = "") -> tuple[bool, tuple[Network, ...]]:
             for number, case in enumerate(document, start=1)
         )
     return False, (_network(document, where),)
-
-
-def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
 
 
 def _network(document: object, where: str) -> Network:

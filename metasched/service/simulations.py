@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,6 @@ from typing import Any
 
 from metasched.records import InputError
 from metasched.service.refusals import TooMuchError
-from metasched.validation import parse_toml
 
 #: Seconds of processor time and bytes of memory that a simulation may take, and how many run at a time; and seconds
 #: until it is ended on a host that has no time for it.
@@ -113,15 +111,12 @@ class Simulations:
 
 
 def _check(asked: Asked) -> None:
-    """Refuse what is too long, names a file, or is no word."""
+    """Refuse what is too long, or is no word."""
     for name, text in ((SYSTEM, asked.system), (APPLICATION, asked.application)):
         if not text.strip():
             raise InputError("is empty", where=name)
         if len(text.encode()) > MOST_TEXT:
             raise InputError(f"has more than {MOST_TEXT} bytes", where=name)
-    for word in _strings(parse_toml(asked.system, where=SYSTEM)):
-        if word.endswith(".toml") or "/" in word:
-            raise InputError(f"{word[:80]!r} is a file, expected an entry of the hardware database", where=SYSTEM)
     words = (*asked.processes, *asked.variables)
     if len(words) > MOST_WORDS:
         raise InputError(f"there are {len(words)} processes and variables, expected at most {MOST_WORDS}")
@@ -130,24 +125,12 @@ def _check(asked: Asked) -> None:
             raise InputError(f"{word[:80]!r}, expected NAME=NUMBER, such as slave=100")
 
 
-def _strings(value: object) -> Iterator[str]:
-    """All texts that stand anywhere in a document, in no particular order."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _strings(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
-
-
 def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
     with tempfile.TemporaryDirectory(prefix="metasched-simulation-") as name:
         folder = Path(name)
         (folder / SYSTEM).write_text(asked.system, encoding="utf-8")
         (folder / APPLICATION).write_text(asked.application, encoding="utf-8")
-        words = [sys.executable, "-m", "metasched", "simulate", SYSTEM, APPLICATION, "--json"]
+        words = [sys.executable, "-m", "metasched", "simulate", SYSTEM, APPLICATION, "--json", "--no-other-files"]
         words += [part for word in asked.processes for part in ("--processes", word)]
         words += [part for word in asked.variables for part in ("--set", word)]
         # Threads of linear algebra would each reserve memory.
@@ -165,9 +148,14 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
                 return Wrong(f"it took longer than {PATIENCE:g} s, and was stopped")
     if process.returncode == 0:
         return dict(json.loads(result))
-    if process.returncode == 2 and errors.strip():
-        return _wrong(errors.strip().splitlines()[-1].removeprefix("metasched: "))
-    return Wrong(f"it took more than {SECONDS} s or {MEMORY // 2**20} MB, and was stopped")
+    if process.returncode < 0:
+        return Wrong(f"it took more than {SECONDS} s, and was stopped")
+    said = (errors.strip() or "no reason is given").splitlines()[-1].removeprefix("metasched: ")
+    return (
+        _wrong(said)
+        if process.returncode == 2
+        else Wrong(f"it needs more than {MEMORY // 2**20} MB, or failed: {said}")
+    )
 
 
 def _limit(process: int) -> None:

@@ -13,20 +13,20 @@ def planned(queue: list[Sent], senders: range) -> list[tuple[Sent, int]] | None:
     queue : the messages, oldest first; one whose ranks do not fit is split in it.
     senders : their ranks.
     """
-    missing, plan = [senders], []
-    for place, sent in enumerate(queue):
-        if not missing:
-            break
+    missing, plan, place = [senders], [], 0
+    while missing and place < len(queue):
+        sent = queue[place]
         if len(sent.ranks) > 1 and sent.ranks.step != senders.step and len(senders) > 1:
             # Steps that do not fit: each message by itself.
             queue[place : place + 1] = [sent.cut(range(rank, rank + 1)) for rank in sent.ranks]
-            return planned(queue, senders)
+            continue
         for wanted in [*missing]:
             shared = common(wanted, sent.ranks)
             if len(shared):
                 plan.append((sent.cut(shared), place))
                 missing.remove(wanted)
                 missing += without(wanted, shared)
+        place += 1
     if missing:
         return None
     return sorted(plan, key=lambda each: each[0].ranks.start)

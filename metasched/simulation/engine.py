@@ -96,6 +96,7 @@ class Simulation:
         for group in self.groups:
             self._renamed(group)
         self.messages: dict[tuple[str, str, int], list[Sent]] = {}
+        self._messages_took: dict[tuple[object, ...], Floats | float] = {}
         self.meetings: dict[tuple[str, ...], list[tuple[Group, Instruction, float]]] = {}
         self.waiting: list[tuple[Group, Instruction]] = []
         self.steady = Steady(application) if together else None
@@ -156,15 +157,23 @@ class Simulation:
                         yield group
                     return
             except _SplitError as split:
-                for ranks in split.parts:
-                    smaller = group.cut(ranks)
-                    self._renamed(smaller)
-                    yield smaller
+                yield from self._split(group, split.parts)
                 return
             except ArithmeticError as error:
-                # What Python itself says of numbers that overflow is no answer.
-                why = "a number is too large" if isinstance(error, OverflowError) else str(error)
+                # It may be so for some of them only, or for none: of a condition's parts, each needs another.
+                if (count := len(group.ranks)) > 1:
+                    yield from self._split(group, [group.ranks[: count // 2], group.ranks[count // 2 :]])
+                    return
+                # What Python itself says of these is no answer.
+                known = {OverflowError: "a number is too large", ZeroDivisionError: "division by zero"}
+                why = known.get(type(error), str(error))
                 raise InputError(why, where=f"{self.application.name}, line {group.line}") from None
+
+    def _split(self, group: Group, parts: list[range]) -> Iterator[Group]:
+        for ranks in parts:
+            smaller = group.cut(ranks)
+            self._renamed(smaller)
+            yield smaller
 
     def _renamed(self, group: Group) -> None:
         group.names["rank"] = group.ranks.start if len(group.ranks) == 1 else Affine(0, 1)
@@ -314,10 +323,9 @@ class Simulation:
         if shift is None or isinstance(size, np.ndarray):
             return self.placement.message(here, there, size)
         key = (label, other, ranks, shift, size)
-        known: dict[tuple[object, ...], Floats | float] = self.__dict__.setdefault("_messages_took", {})
-        if key not in known:
-            known[key] = self.placement.message(here, there, size)
-        return known[key]
+        if key not in self._messages_took:
+            self._messages_took[key] = self.placement.message(here, there, size)
+        return self._messages_took[key]
 
     def _wanted(self, group: Group, instruction: Instruction) -> list[tuple[tuple[str, str, int], range]]:
         """The senders whose messages a group waits for, by channel."""

@@ -14,7 +14,7 @@ from metasched.simulation.values import BINARY, NUMBERS, Value, binary, each, se
 #: Functions of one number, or of an array with one for each rank.
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "abs": abs,
-    "int": lambda x: x.astype(np.int64) if isinstance(x, np.ndarray) else int(x),
+    "int": lambda x: np.trunc(x) if isinstance(x, np.ndarray) else int(x),
     "ceil": lambda x: np.ceil(x) if isinstance(x, np.ndarray) else math.ceil(x),
     "floor": lambda x: np.floor(x) if isinstance(x, np.ndarray) else math.floor(x),
     "sqrt": lambda x: np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x),

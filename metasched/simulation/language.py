@@ -94,7 +94,9 @@ def parse(text: str, name: str = "application") -> Application:
     except OverflowError:
         raise InputError("a number is too large", where=name) from None
     except (ArithmeticError, KeyError, RecursionError) as error:
-        raise InputError(f"{error or 'is nested too deeply'}", where=name) from None
+        raise InputError(
+            "is nested too deeply" if isinstance(error, RecursionError) else str(error), where=name
+        ) from None
     return Application(name, code, variables, frozenset(used))
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-#: Largest number that an application may count with; whole numbers beyond the second become fractions.
-LARGEST, LARGEST_WHOLE = 1e300, 2**62
+#: Largest number that an application may count with; whole numbers beyond the second become fractions, since those of
+#: a group are counted with as such, and are exact up to there.
+LARGEST, LARGEST_WHOLE = 1e300, 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ _ON_ARRAYS = {"min": np.minimum, "max": np.maximum}
 def each(value: Value, ranks: range) -> Any:
     """A value as an array of shape (n,), or the one number that it is."""
     if isinstance(value, Affine):
-        return value.a + value.b * np.arange(ranks.start, ranks.stop, ranks.step)
+        return value.a + value.b * np.arange(ranks.start, ranks.stop, ranks.step, dtype=np.float64)
     return value
 
 
@@ -83,7 +84,7 @@ def settled(value: Value) -> Value:
             raise ArithmeticError("a number is too large, or not a number")
         first = value.flat[0]
         return first.item() if np.all(value == first) else value
-    if not abs(value) <= LARGEST:
+    if isinstance(value, complex) or not abs(value) <= LARGEST:
         raise ArithmeticError("a number is too large, or not a number")
     return float(value) if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
 
@@ -100,10 +101,10 @@ def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
     --------
     >>> rank = Affine(0, 1)
     >>> binary("Add", rank, 1, range(4)), binary("Mod", rank, 2, range(4)).tolist(), binary("Lt", rank, 9, range(4))
-    (Affine(a=1, b=1), [0, 1, 0, 1], True)
+    (Affine(a=1, b=1), [0.0, 1.0, 0.0, 1.0], True)
     """
     if isinstance(one, Affine) or isinstance(other, Affine):
-        if (line := _line(name, one, other)) is not None:
+        if (line := _line(name, one, other, ranks)) is not None:
             return line
         if (
             name in ("Lt", "LtE", "Gt", "GtE", "Eq", "NotEq")
@@ -112,17 +113,20 @@ def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
             return truth
     one, other = each(one, ranks), each(other, ranks)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        # Whole numbers and truths of numpy's own would wrap around, and add up to truths.
+        one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+        if name in ("Div", "FloorDiv", "Mod") and not np.all(other):
+            raise ZeroDivisionError
         with np.errstate(all="ignore"):
-            if name == "Pow":
-                one = np.asarray(one, dtype=np.float64)
             return settled(np.asarray(_ON_ARRAYS.get(name, BINARY[name])(one, other)))
     if name == "Pow" and isinstance(one, int) and isinstance(other, int):
         # 9 ** 9 ** 9 has more digits than there is memory.
-        one = one if other >= 0 and other * math.log2(abs(one) + 1) < 62 else float(one)
+        one = one if other >= 0 and other * math.log2(abs(one) + 1) < 53 else float(one)
     return settled(BINARY[name](one, other))
 
 
-def _line(name: str, one: Value, other: Value) -> Value:
+def _line(name: str, one: Value, other: Value, ranks: range) -> Value:
+    """The result as a line in the rank, or one number; None where it is neither, or too large to be exact."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return None
     x = one if isinstance(one, Affine) else Affine(one, 0)
@@ -134,12 +138,16 @@ def _line(name: str, one: Value, other: Value) -> Value:
         a, b = x.a * y.a, x.a * y.b + x.b * y.a
     else:
         return None
-    return Affine(a, b) if b else settled(a)
+    if not b:
+        return settled(a)
+    whole = isinstance(a, int) and isinstance(b, int)
+    reach = abs(a) + abs(b) * max(ranks[0], ranks[-1])
+    return Affine(a, b) if reach <= (LARGEST_WHOLE if whole else LARGEST) else None
 
 
 def _same_for_all(name: str, one: Value, other: Value, ranks: range) -> bool | None:
     """Whether a comparison is true of all or of none, by the first and the last; None where it differs."""
-    difference = _line("Sub", one, other)
+    difference = _line("Sub", one, other, ranks)
     if not isinstance(difference, Affine):
         return None
     low, high = sorted((difference.a + difference.b * ranks[0], difference.a + difference.b * ranks[-1]))

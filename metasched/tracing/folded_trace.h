@@ -96,6 +96,7 @@ enum Name {
 static Table actions, bodies, betweens;
 static Words nodes, counts, totals, executed; // of the program; of betweens: how often, nanoseconds, instructions
 static int rank = -1, processes, whole;
+static pid_t recorded; // the process that this is the trace of
 // What the program does that no action tells.
 enum Unrecorded { ONE_SIDED = 1, FILES = 2, STARTED = 4, PARTITIONED = 8 };
 static const char* const UNRECORDED[] = {"one-sided communication", "file operations",

@@ -10,9 +10,9 @@
 
 static int64_t bytes(int64_t count, MPI_Datatype type)
 {
-  int size = 0;
+  MPI_Count size = 0; // an int holds none of 2 GiB
   if (type != MPI_DATATYPE_NULL)
-    PMPI_Type_size(type, &size);
+    PMPI_Type_size_x(type, &size);
   return count * size;
 }
 
@@ -48,6 +48,7 @@ static void start(int was_initialized)
   snprintf(path, sizeof path, "%s/rank-%d", folder, rank);
   if (access(path, F_OK) == 0)
     refuse("the launcher starts more than one MPI program, expected one in each recording", "");
+  recorded = getpid();
   begun = written = now(CLOCK_MONOTONIC);
   Work computed   = NOTHING;
   ADD(computed, INIT, 0);
@@ -116,7 +117,8 @@ int MPI_Abort(MPI_Comm comm, int code)
 }
 __attribute__((destructor)) static void leave(void)
 {
-  if (rank >= 0 && !whole)
+  // A process that was forked has a copy of all of this.
+  if (rank >= 0 && !whole && getpid() == recorded)
     write_all("cut");
 }
 
@@ -207,24 +209,20 @@ CALL_KNOWN_BEHIND(Imrecv, (void* data, int count, MPI_Datatype type, MPI_Message
 
 // A wait for all is recorded before it, unless it tells where messages came from.
 CALL_KNOWN_BEHIND(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses),
-                  MPI_Status* own   = open_receives && statuses == MPI_STATUSES_IGNORE ? room_for(count) : NULL;
-                  MPI_Request* open = open_receives ? copied(count, requests) : NULL;
+                  OWNED MPI_Status* own   = open_receives && statuses == MPI_STATUSES_IGNORE ? room_for(count) : NULL;
+                  OWNED MPI_Request* open = open_receives ? copied(count, requests) : NULL;
                   if (rank >= 0 && !open) wait_for_all(count, requests, NULL, &computed),
                   (count, requests, own ? own : statuses),
-                  if (open) wait_for_all(count, open, own ? own : statuses, &computed);
-                  free(own);
-                  free(open))
+                  if (open) wait_for_all(count, open, own ? own : statuses, &computed))
 CALL_KNOWN_BEHIND(Wait, (MPI_Request * request, MPI_Status* result), (request, result), ANSWERED;
                   const MPI_Request ahead = *request, (request, answer), waited(ahead, answer, &computed))
 // Which of several requests has ended is known behind the call only.
 #define WAITING(function, parameters, arguments, called, ignored, complete, place)                                     \
-  CALL_KNOWN_BEHIND(function, parameters, arguments, MPI_Request* ahead = copied(count, requests);                     \
-                    MPI_Status* own        = open_receives && statuses == ignored ? room_for(count) : NULL;            \
-                    MPI_Status* const answer = own ? own : statuses, called,                                             \
+  CALL_KNOWN_BEHIND(function, parameters, arguments, OWNED MPI_Request* ahead = copied(count, requests);               \
+                    OWNED MPI_Status* own  = open_receives && statuses == ignored ? room_for(count) : NULL;            \
+                    MPI_Status* const answer = own ? own : statuses, called,                                           \
                     for (int i = 0; i < (complete); i++) if ((place) >= 0)                                             \
-                        waited(ahead[place], open_receives ? &answer[i] : NULL, &computed);                              \
-                    free(own);                                                                                         \
-                    free(ahead))
+                        waited(ahead[place], open_receives ? &answer[i] : NULL, &computed))
 WAITING(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* statuses),
         (count, requests, index, statuses), (count, requests, index, answer), MPI_STATUS_IGNORE,
         *index != MPI_UNDEFINED, *index)
@@ -375,16 +373,23 @@ COLLECTIVE(Scatterv, Iscatterv,
                                          : (root == MPI_ROOT ? 0 : bytes(in_count, in_type)));
            push(&key, world_rank(comm, root));
            add_list(&key, 2, &computed))
+// Between two groups, the counts are those of the own one.
+static int local_size(MPI_Comm comm)
+{
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  return size;
+}
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
            (const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (out, in, in_counts, type, op, comm), Words key = {0};
            start_list(&key, REDUCESCATTER, comm);
-           push_counts(&key, in_counts, type, NULL, members_of(comm).size, 1);
+           push_counts(&key, in_counts, type, NULL, local_size(comm), 1);
            push(&key, 0);
            add_list(&key, 1, &computed))
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, count, type, op, comm), Words key = {0};
            start_list(&key, REDUCESCATTER, comm);
-           for (int i = 0; i < members_of(comm).size; i++) push(&key, bytes(count, type));
+           for (int i = local_size(comm); i > 0; i--) push(&key, bytes(count, type));
            push(&key, 0);
            add_list(&key, 1, &computed))
 

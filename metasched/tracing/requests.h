@@ -111,9 +111,9 @@ static void started(MPI_Request request, Work* computed)
 // The bytes of a message that came, as far as its status tells.
 static int64_t received(const MPI_Status* status, int from_none, int64_t room)
 {
-  int got = 0;
+  MPI_Count got = 0;
   if (!from_none)
-    PMPI_Get_count(status, MPI_BYTE, &got);
+    PMPI_Get_elements_x(status, MPI_BYTE, &got);
   return from_none || got == MPI_UNDEFINED ? room : got;
 }
 
@@ -155,6 +155,15 @@ static void wait_for_all(int count, const MPI_Request requests[], const MPI_Stat
     known += settled(requests[i], statuses ? &statuses[i] : NULL, &one, computed);
   if (known)
     ADD(*computed, WAITALL, 0, known);
+}
+
+// Memory that is freed at the end of the block that asks for it.
+#define OWNED __attribute__((cleanup(release)))
+static void release(void* place)
+{
+  void* memory;
+  memcpy(&memory, place, sizeof memory);
+  free(memory);
 }
 
 static MPI_Request* copied(int count, const MPI_Request requests[])

@@ -40,9 +40,6 @@ def test_what_is_wrong_is_named_with_its_text_and_line() -> None:
     [
         (Asked("", APPLICATION), "system", "is empty"),
         (Asked(SYSTEM, "x" * 70_000), "application", "has more than 65536 bytes"),
-        (Asked("[[network\n", APPLICATION), "system", "line 1"),
-        (Asked(SYSTEM.replace("i7-2600k", "/etc/secret.toml"), APPLICATION), "system", "is a file, expected an entry"),
-        (Asked(SYSTEM.replace("ethernet-1g", "own.toml"), APPLICATION), "system", "is a file, expected an entry"),
         (Asked(SYSTEM, APPLICATION, ("--help",)), "", "expected NAME=NUMBER"),
         (Asked(SYSTEM, APPLICATION, (), ("a=1",) * 40), "", "expected at most 32"),
     ],
@@ -57,6 +54,28 @@ def test_what_can_be_seen_to_be_wrong_starts_no_process(
     assert told in wrong.why
 
 
+@pytest.mark.parametrize(
+    ("asked", "text", "told"),
+    [
+        (Asked("[[network\n", APPLICATION), "system", "line 1"),
+        (Asked(SYSTEM.replace("i7-2600k", "/etc/secret.toml"), APPLICATION), "system", "is a file, expected an entry"),
+        (Asked(SYSTEM.replace("ethernet-1g", "own.toml"), APPLICATION), "system", "is a file, expected an entry"),
+        (Asked("a." * 3000 + "a = 1", APPLICATION), "system", "network is missing"),
+        (
+            Asked(SYSTEM, "def master():\n    x = (0 - 8) ** 0.5\n    compute(x)\n\ndef slave():\n    pass\n"),
+            "application",
+            "line 2",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("patient")
+def test_what_users_wrote_is_read_by_a_process_of_its_own(asked: Asked, text: str, told: str) -> None:
+    wrong = Simulations().run(asked, "ann", 5.0)
+    assert isinstance(wrong, Wrong)
+    assert wrong.text == text
+    assert told in wrong.why
+
+
 def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulations, "PATIENCE", 0.2)
     slow = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
@@ -64,7 +83,8 @@ def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pyte
     monkeypatch.setattr(simulations, "PATIENCE", 100.0)
     monkeypatch.setattr(simulations, "MEMORY", 60 * 2**20)
     large = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
-    assert large == Wrong("it took more than 10 s or 60 MB, and was stopped")
+    assert isinstance(large, Wrong)
+    assert large.why.startswith("it needs more than 60 MB, or failed: ")
 
 
 def test_only_so_many_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

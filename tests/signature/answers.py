@@ -53,16 +53,15 @@ def measured(application: Any, per_node: int) -> Result:
     return Result(digest(application), 64, 32, per_node, 2e-9, known, collectives)
 
 
-def answers() -> dict[str, Any]:
-    """What is made of each application, by its name."""
-    found: dict[str, Any] = {}
-    programs: list[Any] = [*APPLICATIONS, *map(drawn, SEEDS)]
-    for each in programs:
-        try:
-            found |= {f"{each.name}: {what}": value for what, value in made_of(each)}
-        except InputError as error:
-            found[f"{each.name}: refused"] = str(error)
-    return found
+PROGRAMS: list[Any] = [*APPLICATIONS, *map(drawn, SEEDS)]
+
+
+def answers_of(each: Any) -> dict[str, Any]:
+    """What is made of an application."""
+    try:
+        return {f"{each.name}: {what}": value for what, value in made_of(each)}
+    except InputError as error:
+        return {f"{each.name}: refused": str(error)}
 
 
 def made_of(each: Any) -> Iterator[tuple[str, Any]]:
@@ -87,5 +86,7 @@ def made_of(each: Any) -> Iterator[tuple[str, Any]]:
 
 
 if __name__ == "__main__":
-    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in answers().items())
+    lines = (
+        f"{json.dumps(name)}: {json.dumps(value)}" for each in PROGRAMS for name, value in answers_of(each).items()
+    )
     print("{\n" + ",\n".join(lines) + "\n}")

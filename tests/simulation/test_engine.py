@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from one_by_one import clocks
 
@@ -69,6 +69,49 @@ AMOUNTS = st.fixed_dictionaries({"n": st.integers(1, 10**6), "m": st.integers(1,
 TEXTS = st.lists(st.tuples(st.sampled_from(ROUNDS), AMOUNTS), min_size=1, max_size=5).map(
     lambda rounds: "def w():\n" + "".join(each.format(**amounts) for each, amounts in rounds)
 )
+
+
+NUMBERS = st.sampled_from(["rank", "rank", "size", "0", "1", "2", "3", "7", "0.5", str(2**53 - 1), str(2**62)])
+
+
+def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Expressions of smaller ones; powers only of small numbers, whose last digit is sure."""
+    two = st.sampled_from(["+", "-", "*", "/", "//", "%", "<", "<=", "==", "!="])
+    return st.one_of(
+        st.builds("({} {} {})".format, inner, two, inner),
+        st.builds("{}({})".format, st.sampled_from(["abs", "int", "floor", "ceil"]), inner),
+        st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner),
+        st.builds("({} < {} {} {} > {})".format, inner, inner, st.sampled_from(["and", "or"]), inner, inner),
+        st.builds(
+            "((rank {} 3) ** {})".format, st.sampled_from(["+", "-", "%"]), st.sampled_from(["2", "0.5", "-1", "30"])
+        ),
+    )
+
+
+def outcome(text: str, processes: int, together: bool) -> list[float] | None:
+    """When each process ends; None where the program is refused."""
+    try:
+        return ended(text, processes, 4, together=together).tolist()
+    except InputError:
+        return None
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.recursive(NUMBERS, larger, max_leaves=8), st.integers(1, 9))
+@example("(rank // 0)", 4)
+@example("(8 % rank)", 4)
+@example("(rank < 2) + (rank < 3)", 4)
+@example("(rank < 2) - (rank < 3)", 4)
+@example("rank > 0 and 10 / rank > 2", 4)
+@example("(0 - 8) ** 0.5", 4)
+@example("(rank * 1e300) * 1e300 - (rank * 1e300) * 1e300", 4)
+@example("int((rank % 4 + 1) * 1e200)", 4)
+@example("(rank % 4 + 1)" + " * 3" * 42, 4)
+@example("(rank % 8) * 2305843009213693952 < 0", 8)
+def test_a_group_computes_what_each_process_by_itself_computes(expression: str, processes: int) -> None:
+    text = f"def w():\n    x = {expression}\n    compute(1e3 * min(abs(x), 1e9))\n    if x < 0:\n        compute(7)\n"
+    alone = outcome(text, processes, together=False)
+    assert outcome(text, processes, together=True) == (None if alone is None else pytest.approx(alone, rel=1e-9))
 
 
 @settings(deadline=None, max_examples=60)

@@ -279,10 +279,13 @@ def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: 
     ]  # fmt: skip
 
 
-#: Calls whose actions follow from what MPI answers, or from where the program leaves its data.
+#: Calls whose actions follow from what MPI answers, or from where the program leaves its data; and a process that ends
+#: after the trace has been written.
 CALLS = r"""
 #include <mpi.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 int main(int argc, char** argv)
 {
   int rank, n, counts[4] = {2, 2, 2, 2}, at[4] = {0, 2, 4, 6}, flag = 0;
@@ -358,7 +361,22 @@ int main(int argc, char** argv)
   MPI_Win window;
   MPI_Win_create(in, sizeof in, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   MPI_Win_free(&window);
+  MPI_Datatype huge;
+  MPI_Type_contiguous(1 << 29, MPI_DOUBLE, &huge);
+  MPI_Type_commit(&huge);
+  MPI_Send(out, 1, huge, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+  int turn[2];
+  if (pipe(turn))
+    return 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte;
+    exit(read(turn[0], &byte, 1) != 1);
+  }
   MPI_Finalize();
+  if (write(turn[1], "", 1) != 1)
+    return 1;
+  waitpid(child, NULL, 0);
   return 0;
 }
 """
@@ -405,6 +423,7 @@ isend 3 0 24 -1
 waitall 4
 allreduce 32 0 -1
 reducescatter 16 16 16 16 0 -1
+send -333 0 4294967296 -1
 finalize"""
 
 

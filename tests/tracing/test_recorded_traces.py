@@ -120,6 +120,8 @@ def test_processes_cut_short_before_they_did_anything_together_are_refused(tmp_p
         (lambda text: text.replace("process 0 2", "process 0 3"), "is of process 1 of 2, expected 1 of 3"),
         (lambda text: text.replace("p 0 ", "p 77 "), "not a line of the recorder"),
         (lambda text: text.replace("x5", "x5000000000"), "more than"),
+        (lambda text: text.replace("x5", "x1"), "not a line of the recorder"),
+        (lambda text: text.replace("b 1 2 3\n", "b \n"), "not a line of the recorder"),
         (lambda text: text.replace("end\n", ""), "has no last line"),
         (lambda text: text.replace("instructions time", "instructions perf"), "not a line of the recorder"),
         (lambda text: text.replace("instructions time", "instructions guessed"), "not a line of the recorder"),

@@ -45,10 +45,11 @@ def simulate_verb(
     label: Annotated[
         str | None, typer.Option(help="Label whose processes are P of --model; by default the only one.")
     ] = None,
+    other_files: Annotated[bool, typer.Option(hidden=True, help="Read entries from files, too.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate an application on a system: time, energy, and the probability that no node fails."""
-    where, text = read_system(system), read_application(application)
+    where, text = read_system(system, other_files=other_files), read_application(application)
     if model is None and (size, label) != (None, None):
         raise InputError("--size and --label are of --model, expected --model too")
     counts = _swept("--processes", processes, whole=True)

@@ -64,6 +64,8 @@ class Trace:
         count = len(self.processes)
         names = [self.table.shapes[shape].name for shape in self.table.shape]
         last = [names[each[-1]] if each.size else "" for each in self.processes]
+        if not any(each.size for each in self.processes):
+            raise InputError("has no events, expected what processes did")
         if "finalize" in last:
             for rank, name in enumerate(last):
                 if name != "finalize":

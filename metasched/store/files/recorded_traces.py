@@ -296,7 +296,8 @@ def _nodes(one: _Process, text: str) -> tuple[tuple[Node, ...], int]:
             total += 1
         else:
             body, times = int(match[1]), int(match[2])
-            if times < 1:
+            # Each loop at least doubles its body, so that they are nested only as deeply as their actions are many.
+            if times < 2 or not one.sizes[body]:
                 raise ValueError
             nodes.append(Loop(times, one.bodies[body]))
             total += times * one.sizes[body]

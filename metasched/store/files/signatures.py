@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metasched.json_numbers import finite
+from metasched.json_numbers import finite, read_finite
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.traces.actions import ActionTable
@@ -43,7 +43,7 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """
     where = str(path)
     try:
-        document = json.loads(read_text(path), parse_constant=_refused)
+        document = read_finite(read_text(path))
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
@@ -52,11 +52,10 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
         raise InputError(f"is no {kind}, expected what metasched signature wrote", where=where)
     if document.get("version") != VERSION:
         raise InputError(f"version is {document.get('version')!r:.40}, expected {VERSION}", where=where)
+    processes = document.get("processes")
+    if kind == SIGNATURE and (type(processes) is not int or processes < 1):
+        raise InputError(f"processes is {str(processes)[:40]}, expected a whole number of at least 1", where=where)
     return document
-
-
-def _refused(word: str) -> float:
-    raise ValueError(word)
 
 
 def signature_document(trace: Trace, phases: Phases) -> dict[str, Any]:

@@ -50,19 +50,24 @@ class _System(_Strict):
     node: Annotated[list[_Nodes], Field(min_length=1)]
 
 
-def read_system(path: Path) -> System:
+def read_system(path: Path, *, other_files: bool = True) -> System:
     """Read a system model; InputError for the first thing wrong with it.
 
-    Entries that end in ``.toml`` are files beside it.
+    Parameters
+    ----------
+    path : the file.
+    other_files : whether entries that end in ``.toml`` are read, from files beside it; else they are refused.
     """
     where = str(path)
     document = toml_as(_System, read_text(path), where=where)
     with Located(where):
-        return _made(document, path)
+        return _made(document, path, other_files)
 
 
-def _made(document: _System, path: Path) -> System:
+def _made(document: _System, path: Path, other_files: bool) -> System:
     def entry(name: str) -> Entry:
+        if not other_files and (name.endswith(".toml") or "/" in name):
+            raise InputError(f"{name[:80]!r} is a file, expected an entry of the hardware database")
         return read_entry(str(path.parent / name) if name.endswith(".toml") else name)
 
     networks = tuple(Network(each.name, entry(each.entry), each.within) for each in document.network)

@@ -53,7 +53,7 @@ def test_a_trace_comes_back_from_its_loops() -> None:
         ["init", "finalize"],
     ]
     assert traced(["init"], [nested(DEEPEST)]) == [["init"]]
-    assert traced(["init"], [[]]) == [[]]
+    assert traced(["init"], [[0], []]) == [["init"], []]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,7 @@ def test_a_trace_comes_back_from_its_loops() -> None:
         (["init"], [[[0, [0]]]], "a program holds '[0, [0]]', expected an action or a loop"),
         (["init"], [[[2, [0], 1]]], "a program holds '[2, [0], 1]', expected an action or a loop"),
         (["init"], [[[True, [0]]]], "a program holds '[True, [0]]', expected an action or a loop"),
+        (["init"], [[]], "has no events, expected what processes did"),
         (["compute -1"], [[0]], "'compute -1' has an amount below 0, expected none or more"),
     ],
 )
@@ -99,11 +100,17 @@ def test_as_many_actions_and_processes_as_can_be_are_read(monkeypatch: pytest.Mo
     [
         ("{", "is not JSON"),
         ('{"kind": NaN}', "is not JSON"),
+        ('{"kind": 1e999}', "is not JSON"),
         ("[" * 100_000, "is not JSON"),
         ("[]", "is no metasched signature, expected what metasched signature wrote"),
         ('{"kind": "other"}', "is no metasched signature, expected what metasched signature wrote"),
         ('{"kind": "metasched signature", "version": 9}', "version is 9, expected 1"),
         ('{"kind": "metasched signature"}', "version is None, expected 1"),
+        ('{"kind": "metasched signature", "version": 1}', "processes is None, expected a whole number of at least 1"),
+        (
+            '{"kind": "metasched signature", "version": 1, "processes": "x"}',
+            "processes is x, expected a whole number of at least 1",
+        ),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, line: str) -> None:
@@ -112,7 +119,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, line: str)
     path.write_text(text.replace("metasched signature", kind))
     expected = line.replace("is no metasched signature", f"is no {kind}").replace("expected 1", f"expected {version}")
     assert said(read_document, path, kind) == f"{path}: {expected}"
-    path.write_text(json.dumps({"kind": kind, "version": version, "more": [1]}))
+    path.write_text(json.dumps({"kind": kind, "version": version, "processes": 4, "more": [1]}))
     assert read_document(path, kind)["more"] == [1]
 
 
