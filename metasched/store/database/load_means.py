@@ -13,7 +13,7 @@ import time
 from itertools import chain, groupby
 
 import numpy as np
-from sqlalchemy import Connection, Float, Integer, Select, and_, bindparam, cast, delete, func, literal, select
+from sqlalchemy import Connection, Float, Integer, Select, and_, bindparam, cast, delete, func, literal, select, tuple_
 
 from metasched.store.database import load_blocks as packed
 from metasched.store.database.engine import reading, writing
@@ -141,8 +141,8 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
     if step == FIVE_MINUTES:
         # Samples may have been deleted before their means: only slots with samples are computed again.
         fresh = made.subquery()
-        again = select(fresh.c.node).where(fresh.c.node == LoadMeanRow.node, fresh.c.time == LoadMeanRow.time)
-        connection.execute(delete(LoadMeanRow).where(inside, again.exists()))
+        again = tuple_(LoadMeanRow.node, LoadMeanRow.time).in_(select(fresh.c.node, fresh.c.time))
+        connection.execute(delete(LoadMeanRow).where(inside, again))
     else:
         connection.execute(delete(LoadMeanRow).where(inside))
     return connection.execute(means.insert().from_select(names, made)).rowcount

@@ -67,6 +67,24 @@ def test_means_are_those_of_the_samples_however_they_come(loads: list[Load], dat
             assert same(found, by_hand(loads, step))
 
 
+def steps_to_make_again(nodes: int) -> int:
+    """Hundreds of SQLite's steps in which the means of some nodes are made a second time."""
+    steps: list[None] = []
+    with Store.open(":memory:") as store:
+        store.loads.add([Load(START + 10.0 * k, f"n{node}", 0.5, 90.0) for node in range(nodes) for k in range(9)])
+        roll_up(store, START + HOUR)
+        with store.engine.connect() as connection:
+            raw = connection.connection.driver_connection
+        raw.set_progress_handler(lambda: steps.append(None), 100)  # type: ignore[union-attr]
+        roll_up(store, START + HOUR, since=START)
+    return len(steps)
+
+
+def test_means_are_made_again_in_proportion_to_the_samples() -> None:
+    few = steps_to_make_again(50)
+    assert 0 < steps_to_make_again(400) < 12 * few
+
+
 def regular(until: float) -> list[Load]:
     moments = np.arange(START, until, 60.0)
     return [Load(float(t), node, 0.5 + 0.4 * np.sin(t / 900), 90.0) for t in moments for node in ("a", "b")]
