@@ -87,6 +87,12 @@ class LoadDoubt:
         (less_cpu, more_cpu), (less_link, more_link) = self.cpu, self.bandwidth
         return np.stack([more_cpu, one, less_cpu, one]), np.stack([one, more_link, one, less_link])
 
+    @cached_property
+    def factors_of_one(self) -> list[tuple[float, float]]:
+        """Those of one set, (2,), without arrays: of CPU and of bandwidth at each point of :meth:`ends`."""
+        of_cpu, of_bandwidth = self._factors
+        return list(zip(of_cpu.tolist(), of_bandwidth.tolist(), strict=True))
+
 
 def widened(found: Predictions, at_ends: Floats) -> Predictions:
     """Predictions whose intervals include the uncertainty of the loads.
@@ -164,8 +170,8 @@ def predict_one(
         found = replace(found, execution_time=many.execution_time.item(), interval=interval)
     if doubt is None:
         return found
-    ends = zip(*(each.tolist() for each in doubt.ends(cpu, bandwidth)), strict=True)
-    return widen_one(found, expect_few(predictor, problem_size, [(processors, *end) for end in ends]))
+    ends = [(processors, cpu * of_cpu, bandwidth * of_bandwidth) for of_cpu, of_bandwidth in doubt.factors_of_one]
+    return widen_one(found, expect_few(predictor, problem_size, ends))
 
 
 def predict_many(

@@ -45,6 +45,8 @@ class Tabulated:
         self._everywhere = {whole: OfCounts(partial(_grid, model, nodes, whole)) for whole in (False, True)}
         self._of_size = cached_grids(model)
         self._terms = cached_terms(model)
+        self._few = cached_logs(model, self._terms)
+        self._log_link = math.log(model.formula.bandwidth)
 
     def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Times (s), for arrays of one shape (n,)."""
@@ -72,17 +74,14 @@ class Tabulated:
 
     def expect_few(self, n: float, points: Sequence[tuple[int, float, float]]) -> list[float]:
         """Times (s) of one size at a few points of P, CPU and bandwidth, without arrays."""
-        counts = sorted({p for p, _, _ in points})
-        terms = dict(zip(counts, self._terms(n).of(np.array(counts)).tolist(), strict=True))
-        return [self._time(n, cpu, bw, *terms[p]) for p, cpu, bw in points]
+        return [self._time(cpu, bw, *self._few(n, p)) for p, cpu, bw in points]
 
-    def _time(self, n: float, cpu: float, bw: float, computation: float, communication: float) -> float:
+    def _time(self, cpu: float, bw: float, log_size: float, computation: float, communication: float) -> float:
         """:meth:`Model.time_at` for one request, in a tenth of the time; infinite without any CPU or bandwidth."""
         if cpu <= 0.0 or bw <= 0.0:
             return math.inf
-        formula = self.model.formula
-        logs = math.log(n) - math.log(formula.size), math.log(cpu), math.log(bw) - math.log(formula.bandwidth)
-        terms = formula.log_terms(*logs, computation, communication)
+        logs = log_size, math.log(cpu), math.log(bw) - self._log_link
+        terms = self.model.formula.log_terms(*logs, computation, communication)
         return math.inf if max(terms) > LARGEST_LOG else math.exp(terms[0]) + math.exp(terms[1])
 
     def power_terms(self, n: float, p: Floats) -> tuple[PowerTerm, ...]:
@@ -145,8 +144,9 @@ class OfCounts:
     def of(self, counts: NDArray[np.intp]) -> Floats:
         """The rows of some processor counts, array of shape (k,): an array of shape (k, ...)."""
         if self._known is None:
-            new, _ = _different(counts)
+            new, place = _different(counts)
             self._known = new, self._make(new.astype(np.float64))
+            return self._known[1].take(place, axis=0)
         known, rows = self._known
         place = known.searchsorted(counts)
         missing = known.take(place, mode="clip") != counts
@@ -200,6 +200,16 @@ def cached_terms(model: Model) -> Callable[[float], OfCounts]:
     """Both terms at one size each, without the effect of loads, for the latest requested sizes."""
     formula = OfCounts(lambda counts: model.formula.of_counts(counts)[:2].T)
     return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_terms, model, formula, math.log(size))))
+
+
+def cached_logs(model: Model, terms: Callable[[float], OfCounts]) -> Callable[[float, int], tuple[float, float, float]]:
+    """log(N / N0) and both terms at one size and number of processors each, for the latest requested ones."""
+
+    def logs(n: float, p: int) -> tuple[float, float, float]:
+        computation, communication = terms(n).of(np.array([p]))[0].tolist()
+        return math.log(n) - math.log(model.formula.size), computation, communication
+
+    return lru_cache(maxsize=8)(logs)
 
 
 def _same(n: Floats) -> bool:
