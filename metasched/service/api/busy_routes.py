@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metasched.advised_placements import Ask
@@ -31,7 +30,8 @@ async def _placement(ask: Ask, request: Request) -> Response:
 async def _loads(batch: LoadsIn, request: Request) -> Response:
     await leading(request)
     client = await WRITING(request)
-    return JSONResponse(await take_loads(batch, request.app.state.daemon.intake, client))
+    answer = await take_loads(batch, request.app.state.daemon.intake, client)
+    return Response(to_json(answer), media_type="application/json")
 
 
 @dataclass(frozen=True, slots=True)
