@@ -74,7 +74,7 @@ class UnclearError(RuntimeError):
     """A site may have accepted a job, or not: it was reached, and its answer did not come back."""
 
 
-def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequence[str] = ("ssh",)) -> str:
+def submit(destination: str, job: Portable, words: Sequence[str]) -> str:
     """Submit a job at a site; its number there.
 
     Parameters
@@ -82,7 +82,6 @@ def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequen
     destination : ``user@host``, or a name of ssh_config.
     job : its script is sent.
     words : the command there.
-    ssh : the command here, with options of its own.
 
     Raises
     ------
@@ -91,10 +90,10 @@ def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequen
     RuntimeError
         When it cannot be reached in time, or refuses.
     """
-    command(destination, ["true"], ssh=ssh)  # a site that cannot be reached has certainly not accepted the job
+    command(destination, ["true"])  # a site that cannot be reached has certainly not accepted the job
     try:
         printed = run(
-            *ssh, *_shared(), "--", _checked(destination), shlex.join(words),
+            "ssh", *_shared(), "--", _checked(destination), shlex.join(words),
             environment={}, timeout=TIMEOUT, given=job.script,
         )  # fmt: skip
     except RuntimeError as error:
@@ -107,26 +106,23 @@ def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequen
     return found["number"]
 
 
-def command(destination: str, words: Sequence[str], *, ssh: Sequence[str] = ("ssh",)) -> str:
+def command(destination: str, words: Sequence[str]) -> str:
     """Run a command at a site and return what it prints.
 
     Parameters
     ----------
     destination : as for :func:`submit`.
     words : the command there.
-    ssh : the command here, with options of its own.
 
     Raises
     ------
     RuntimeError
         When it cannot be reached in time, or fails.
     """
-    return run(*ssh, *_shared(), "--", _checked(destination), shlex.join(words), environment={}, timeout=TIMEOUT)
+    return run("ssh", *_shared(), "--", _checked(destination), shlex.join(words), environment={}, timeout=TIMEOUT)
 
 
-def bring(
-    destination: str, paths: Sequence[Path], folder: str = "", *, scp: Sequence[str] = ("scp",)
-) -> tuple[float, float]:
+def bring(destination: str, paths: Sequence[Path], folder: str = "") -> tuple[float, float]:
     """Copy files and folders to a site; return the size (GB) and the duration (s).
 
     Parameters
@@ -134,7 +130,6 @@ def bring(
     destination : as for :func:`submit`.
     paths : of the data here.
     folder : where it goes there, by default the home folder.
-    scp : the command here, with options of its own.
 
     Raises
     ------
@@ -143,7 +138,7 @@ def bring(
     """
     began, size = time.monotonic(), size_of(paths)
     names = [f"{path.absolute()}" for path in paths]
-    run(*scp, "-r", "-p", "-q", *_shared(), "--", *names, f"{_checked(destination)}:{folder}", environment={},
+    run("scp", "-r", "-p", "-q", *_shared(), "--", *names, f"{_checked(destination)}:{folder}", environment={},
         timeout=LONGEST)  # fmt: skip
     return size, max(time.monotonic() - began, 1e-3)
 

@@ -13,8 +13,22 @@ from metasched.schedulers.portable import Portable, portable
 from metasched.sites import ssh
 from metasched.sites.ssh_operations import SshOperations, grid_engine_state, slurm_state
 
-#: Stands in for ssh: it gives the last word to a shell, as sshd does.
-SSH = "import subprocess, sys; sys.exit(subprocess.run(['/bin/sh', '-c', sys.argv[-1]]).returncode)"
+#: Stand in for ssh, which gives the last word to a shell, as sshd does, and for scp.
+SSH, SCP = 'for word; do :; done\nexec /bin/sh -c "$word"\n', "exit 0\n"
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("programs")
+    put(folder, "ssh", SSH)
+    put(folder, "scp", SCP)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
 
 
 @pytest.fixture
@@ -26,7 +40,7 @@ def job(tmp_path: Path) -> Portable:
 
 
 def submitted(job: Portable, *words: str) -> str:
-    return ssh.submit("grid@east", job, words, ssh=(sys.executable, "-c", SSH))
+    return ssh.submit("grid@east", job, words)
 
 
 def test_words_reach_the_command_as_they_are_and_the_script_its_input(job: Portable, tmp_path: Path) -> None:
@@ -57,9 +71,10 @@ def test_a_job_that_is_refused_was_not_accepted(status: int, job: Portable) -> N
     assert not isinstance(refused.value, ssh.UnclearError)
 
 
-def test_a_site_that_is_not_reached_has_accepted_nothing(job: Portable) -> None:
+def test_a_site_that_is_not_reached_has_accepted_nothing(job: Portable, programs: Path) -> None:
+    put(programs, "ssh", "exit 255\n")
     with pytest.raises(RuntimeError, match="status 255") as failed:
-        ssh.submit("grid@east", job, ["true"], ssh=(sys.executable, "-c", "raise SystemExit(255)"))
+        submitted(job, "true")
     assert not isinstance(failed.value, ssh.UnclearError)
 
 
@@ -102,7 +117,7 @@ def test_what_is_brought_is_measured(tmp_path: Path) -> None:
     (tmp_path / "data" / "b").write_bytes(bytes(500))
     (tmp_path / "c").write_bytes(bytes(500))
     assert ssh.size_of([tmp_path / "data", tmp_path / "c"]) == 2000 / 1e9
-    size, seconds = ssh.bring("grid@east", [tmp_path / "c"], scp=(sys.executable, "-c", ""))
+    size, seconds = ssh.bring("grid@east", [tmp_path / "c"])
     assert size == 500 / 1e9
     assert seconds > 0.0
 
