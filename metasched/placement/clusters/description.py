@@ -1,4 +1,4 @@
-"""Reads the TOML text that describes clusters; every error in it is reported in one line.
+"""Reads the TOML document that describes clusters; every error in it is reported in one line.
 
 It holds a list of ``[[cluster]]``. Its nodes come in groups, from a host list, or from Slurm; between them there
 are switches or a measured matrix of bandwidths. Names are folded as ClusterShell folds them: ``n[1-16]`` is sixteen
@@ -37,7 +37,7 @@ from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switches import Switch, tree
 from metasched.records import InputError
-from metasched.validation import Located, parse_toml, validated
+from metasched.validation import Located, validated
 from monitors.sources.settings import SourceTable
 
 
@@ -81,57 +81,23 @@ class TellsPower(Protocol):
         """Of an idle node, 0 where it is not given."""
 
 
-def parse_description(
-    text: str,
-    *,
-    where: str = "clusters",
-    read: ReadText | None = None,
-    entry: ReadEntry | None = None,
-    folder: Path | None = None,
+def build_description(
+    document: Mapping[str, Any], *, where: str, read: ReadText, entry: ReadEntry, folder: Path
 ) -> Description:
-    """Read what a TOML text describes.
+    """Check a document and make clusters of it.
 
     Parameters
     ----------
-    text : the text.
+    document : as TOML has it.
     where : put in front of error messages.
-    read : for the files that it names; a description that names one is refused without it.
-    entry : for the hardware that it names, likewise.
+    read : reads the files that it names.
+    entry : reads the hardware that it names.
     folder : where relative paths of its sources start.
 
     Raises
     ------
     InputError
         With the place, the field, its value and what was expected.
-
-    Examples
-    --------
-    >>> [east] = parse_description('''
-    ... [[cluster]]
-    ... name = "east"
-    ... nodes = [{names = "e[1-3]", available_cpu = 0.5}]
-    ... ''').clusters
-    >>> east.nodes, east.available_cpu.tolist()
-    (('e1', 'e2', 'e3'), [0.5, 0.5, 0.5])
-    """
-    return build_description(parse_toml(text, where=where), where=where, read=read, entry=entry, folder=folder)
-
-
-def build_description(
-    document: Mapping[str, Any],
-    *,
-    where: str = "clusters",
-    read: ReadText | None = None,
-    entry: ReadEntry | None = None,
-    folder: Path | None = None,
-) -> Description:
-    """Check a document and make clusters of it; see :func:`parse_description`.
-
-    Examples
-    --------
-    >>> build_description({"cluster": [{"name": "east", "nodes": [{"names": "e1", "cpu": 0.5}]}]})
-    Traceback (most recent call last):
-    metasched.records.errors.InputError: clusters: cluster[0].nodes[0].cpu is not a known key
     """
     described = validated(FileTable, document, where=where, folder=folder)
     for kind, names in (
@@ -161,11 +127,9 @@ def _constraints(application: ApplicationTable, clusters: list[ClusterTable], wh
     return Constraints(**{field: getattr(application, field) for field in Constraints.model_fields})
 
 
-def _state(cluster: ClusterTable, where: str, read: ReadText | None, entry: ReadEntry | None) -> ClusterState:
+def _state(cluster: ClusterTable, where: str, read: ReadText, entry: ReadEntry) -> ClusterState:
     if cluster.nodes is not None:
         state = _from_groups(cluster.name, cluster.nodes, where)
-    elif read is None:
-        raise InputError("names further files, expected groups of nodes only", where=where)
     elif cluster.slurm is not None:
         state = _from_slurm(cluster.name, cluster.slurm, read)
     else:
@@ -188,7 +152,7 @@ def _state(cluster: ClusterTable, where: str, read: ReadText | None, entry: Read
     )
 
 
-def hardware_of(cluster: TellsPower, entry: ReadEntry | None, where: str) -> Entry | None:
+def hardware_of(cluster: TellsPower, entry: ReadEntry, where: str) -> Entry | None:
     """The entry of a cluster's nodes, with the power of an idle one as it is given; None where nothing is.
 
     Raises
@@ -204,13 +168,11 @@ def hardware_of(cluster: TellsPower, entry: ReadEntry | None, where: str) -> Ent
     return replace(known, values={**known.values, "idle_power": idle})
 
 
-def _busy(cluster: TellsPower, entry: ReadEntry | None, where: str) -> Entry | None:
+def _busy(cluster: TellsPower, entry: ReadEntry, where: str) -> Entry | None:
     if cluster.watts is not None:
         return of_processors(cluster.watts) if cluster.watts else None
     if cluster.hardware is None:
         return None
-    if entry is None:
-        raise InputError("names an entry of the hardware database, expected watts", where=where)
     try:
         return entry(cluster.hardware)
     except InputError as error:

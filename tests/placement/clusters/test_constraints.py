@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from descriptions import description_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.placement.clusters.constraints import Constraints, admit, parse_counts, unfold_names
-from metasched.placement.clusters.description import build_description
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
@@ -146,7 +146,7 @@ MATRIX = [[0.0, 5.0], [5.0, 0.0]]
     ],
 )
 def test_a_description_may_say_everything_up_to_its_bounds(place: str, fields: dict[str, Any]) -> None:
-    (found,) = build_description(table(place, **fields)).clusters
+    (found,) = description_of(table(place, **fields)).clusters
     assert found.nodes == ("e1", "e2")
 
 
@@ -207,7 +207,7 @@ def test_a_description_may_say_everything_up_to_its_bounds(place: str, fields: d
 )
 def test_what_a_description_may_not_say_is_refused_in_one_line(place: str, fields: dict[str, Any], line: str) -> None:
     with pytest.raises(InputError, match=line) as refusal:
-        build_description(table(place, **fields), where="clusters.toml")
+        description_of(table(place, **fields), where="clusters.toml")
     assert "\n" not in str(refusal.value)
 
 

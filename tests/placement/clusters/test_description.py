@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from descriptions import description_of
 
 from metasched.node_names import unfold
-from metasched.placement.clusters.description import build_description
 from metasched.records import InputError
 from metasched.store.files.descriptions import read_description
 
@@ -95,7 +95,7 @@ def test_a_whole_file_is_read(tmp_path) -> None:
 )
 def test_what_is_wrong_is_one_line_that_names_the_field(document, line) -> None:
     with pytest.raises(InputError, match=line) as error:
-        build_description(document, where="clusters.toml")
+        description_of(document, where="clusters.toml")
     assert str(error.value).startswith("clusters.toml: ")
     assert "\n" not in str(error.value)
 
@@ -134,14 +134,9 @@ def test_all_of_a_link_is_available_where_nothing_else_is_told() -> None:
         {"names": "b[1-2]", "link": [100.0, 400.0], "available_bandwidth": 50.0},
         {"names": "c"},
     ]
-    described = build_description({"cluster": [{"name": "east", "nodes": groups}]})
+    described = description_of({"cluster": [{"name": "east", "nodes": groups}]})
     assert described.clusters[0].available_bandwidth.tolist() == [100.0, 50.0, 50.0, 1000.0]
     assert described.links == {"a": 100.0, "b1": 100.0, "b2": 400.0}
-
-
-def test_a_description_from_elsewhere_names_no_files() -> None:
-    with pytest.raises(InputError, match="names further files, expected groups of nodes only"):
-        build_description({"cluster": [{"name": "east", "slurm": {"sinfo": "sinfo.json"}}]}, where="request")
 
 
 @pytest.mark.parametrize(
@@ -155,4 +150,4 @@ def test_a_wait_that_cannot_be_is_refused_with_its_place(steps) -> None:
     document = one()
     document["cluster"][0]["queue_wait"] = steps
     with pytest.raises(InputError, match="queue_wait: "):
-        build_description(document, where="request")
+        description_of(document, where="request")

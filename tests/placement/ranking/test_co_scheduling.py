@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from descriptions import description_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_model import Known
 
 from metasched.placement.clusters.bandwidth_matrix import BandwidthMatrix
 from metasched.placement.clusters.constraints import Constraints
-from metasched.placement.clusters.description import build_description
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
@@ -83,7 +83,7 @@ def test_the_ranker_steps_aside_from_a_described_job() -> None:
         "nodes": [{"names": "n[0-3]", "available_cpu": [1.0, 1.0, 0.9, 0.9]}],
         "running": [{"nodes": "n[0-1]", "computation": 500.0}],
     }
-    description = build_description({"cluster": [described]})
+    description = description_of({"cluster": [described]})
     model = Known(traffic=30000.0)
     contention = Coscheduled(description.running, {"c": model}, 1.0)
     assert rank(description.clusters, model, Question(1.0)).placements[0].resource_set.nodes == ("n0", "n1")
@@ -95,7 +95,7 @@ def test_the_ranker_steps_aside_from_a_described_job() -> None:
 def test_a_job_on_an_unknown_node_is_refused() -> None:
     described = {"name": "c", "nodes": [{"names": "n0"}], "running": [{"nodes": "n9", "computation": 1.0}]}
     with pytest.raises(InputError, match="a job runs on node n9, which is not described"):
-        build_description({"cluster": [described]})
+        description_of({"cluster": [described]})
 
 
 def test_a_job_on_processors_of_its_own_shares_only_links() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from descriptions import description_of
 from fastapi.testclient import TestClient
 from waiting import until
 
-from metasched.placement.clusters.description import parse_description
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, later, terms_left
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.ranking.query import Question
@@ -23,6 +23,7 @@ from metasched.service.daemon import Daemon
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.store.database.run_records import RecordedRun
+from metasched.validation import parse_toml
 from tests.service.daemons import CLUSTERS, running
 
 LIMITED = f'{CLUSTERS}\n[[application]]\nname = "cg"\nmax_processors = 6\n'
@@ -213,7 +214,8 @@ def test_described_jobs_share_with_a_new_one(tmp_path: Path) -> None:
 
 
 def test_described_jobs_are_over_when_they_should_be(daemon: Daemon) -> None:
-    clusters, described = LiveClusters(), DescribedClusters(parse_description(RUNNING), read_at=1000.0)
+    found = description_of(parse_toml(RUNNING, where="clusters"))
+    clusters, described = LiveClusters(), DescribedClusters(found, read_at=1000.0)
 
     def model(platform: str, name: str) -> Any:
         return daemon.models.predictor(name, platform)
