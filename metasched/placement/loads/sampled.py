@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -89,18 +89,22 @@ def sampled(
         refused.update(found.refused)
         repaired.update(found.repaired)
         loads += [Load(at, sample.node, cpu, link) for at, cpu, link in found.kept]
-    fault = ""
+    fault = _fault(tuple(unlinked), refused, () if own else tuple(foreign))
+    return Sampled(tuple(loads), Screened((), refused, repaired), len(own), len(foreign), fault)
+
+
+def _fault(unlinked: Sequence[str], refused: Mapping[Refusal, int], foreign: Sequence[str]) -> str:
+    """The worst fault in one line: of nodes without a bandwidth, of refused samples, or of unknown nodes."""
     if unlinked:
-        fault = (
-            f"the bandwidth of {number_of(len(unlinked), 'node')}, such as {next(iter(unlinked))}, is unknown: "
+        return (
+            f"the bandwidth of {number_of(len(unlinked), 'node')}, such as {unlinked[0]}, is unknown: "
             "give bandwidth in the source, or their links"
         )
-    elif refused:
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in refused.items())
-        fault = f"samples were refused: {reasons}"
-    elif foreign and not own:
-        fault = (
-            f"it reports {number_of(len(foreign), 'node')}, such as {next(iter(foreign))[:80]}; none is known here: "
+    if refused:
+        return f"samples were refused: {', '.join(f'{reason} ({count})' for reason, count in refused.items())}"
+    if foreign:
+        return (
+            f"it reports {number_of(len(foreign), 'node')}, such as {foreign[0][:80]}; none is known here: "
             "check nodes, names and label of the source"
         )
-    return Sampled(tuple(loads), Screened((), refused, repaired), len(own), len(foreign), fault)
+    return ""
