@@ -33,7 +33,7 @@ def test_a_job_that_is_withdrawn_teaches_nothing_and_leaves_nothing() -> None:
     past.started("1", 5.0)
     past.withdrawn("1")
     past.withdrawn("1")
-    assert past.ended("1", 5.0, 10.0) is None
+    past.ended("1", 5.0, 10.0)
     assert past.expect(submission("ada", 4, 600.0), 20.0).run_time == 600.0
 
 

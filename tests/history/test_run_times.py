@@ -114,7 +114,8 @@ def test_a_user_can_be_forgotten() -> None:
     found.forget("ada")
     assert found.expect(ADA, 9500.0).run_time == 3600.0
     assert found.expect(Submission("bob", 4, 3600.0), 9500.0).run_time == 3600.0
-    assert found.ended("on", 700.0, 9700.0) is None
+    found.ended("on", 700.0, 9700.0)
+    assert found.expect(ADA, 9800.0).run_time == 3600.0
 
 
 def test_what_is_left_of_a_run_shrinks_and_never_ends_before_now() -> None:

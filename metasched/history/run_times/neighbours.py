@@ -163,7 +163,7 @@ class Neighbours:
     >>> for number in range(9):
     ...     expected = past.submitted(number, job, 900.0 * number)
     ...     past.started(number, 900.0 * number)
-    ...     ended = past.ended(number, 600.0 + number, 900.0 * number + 600.0)
+    ...     past.ended(number, 600.0 + number, 900.0 * number + 600.0)
     >>> 600 <= past.expect(job, 9000.0).run_time <= 608
     True
     >>> past.reason(job, 9000.0)
@@ -198,8 +198,8 @@ class Neighbours:
             job, submitted, _ = self._known[key]
             self._running.setdefault(job.user, {})[key] = self._column(job, now, math.nan, submitted)
 
-    def ended(self, key: Hashable, run_time: float, now: float) -> Submission | None:
-        """Learn from a job that has ended; returns its submission, None if it is unknown.
+    def ended(self, key: Hashable, run_time: float, now: float) -> None:
+        """Learn from a job that has ended, if it is known.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Neighbours:
         now : when it ended (s).
         """
         if (known := self._left(key)) is None:
-            return None
+            return
         job, submitted, found = known
         column = self._column(job, run_time, now, submitted)
         for rings, name, most in ((self._own, job.user, OWN), (self._others, job.limit, OTHERS)):
@@ -218,7 +218,6 @@ class Neighbours:
         if len(self._others) > MOST_LIMITS:
             del self._others[next(iter(self._others))]
         self._learn(job.user, found, run_time)
-        return job
 
     def withdrawn(self, key: Hashable) -> None:
         """Forget a job that has left the queue without running."""
