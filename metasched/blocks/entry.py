@@ -93,6 +93,9 @@ MEASURES = {name: _measure(name) for names in TABLE_1.values() for name in names
 _SIGNED = ("T", "K", "PW", "KW", "node")
 _MAY_BE_ZERO = ("P_low", "P_hi", "lambda", "latency", "idle_power", "tdp")
 
+#: Between these, in internal units, lie all values: their products and quotients are numbers.
+_LEAST, _MOST = 1e-100, 1e100
+
 #: Clocks that differ by no more than this part are the same.
 NEAR = 1e-3
 
@@ -150,9 +153,11 @@ class Entry:
                 if not fits:
                     raise InputError(f"values.{name} is {quantity.value:g}, expected a number {least}")
             try:
-                converted(quantity.value, quantity.unit, MEASURES[name])
+                value = converted(quantity.value, quantity.unit, MEASURES[name])
             except InputError as error:
                 raise InputError(f"values.{name}: {error}") from None
+            if quantity.value and not _LEAST <= abs(value) <= _MOST:
+                raise InputError(f"values.{name} is {quantity.value:g} {quantity.unit}, which no hardware has")
 
     def get(self, name: str) -> float | None:
         """A value in internal units (:mod:`metasched.blocks.units`), or None if it is unknown."""

@@ -235,9 +235,9 @@ def measure_verb(
 ) -> None:
     """Measure the blocks of this cluster with a small MPI program, as input of `hardware calibrate`."""
     from metasched.tracing.compiled import compiled
-    from monitors.sensors.blocks import OPTIONS, SOURCE, measure
+    from monitors.sensors.blocks import LARGEST_MESSAGE, OPTIONS, SOURCE, measure
 
-    counts, bytes_ = whole_numbers("--processes", processes), whole_numbers("--sizes", sizes)
+    counts, bytes_ = whole_numbers("--processes", processes), whole_numbers("--sizes", sizes, most=LARGEST_MESSAGE)
     words = _words("--launcher", launcher)
     check_writable(to)
     try:

@@ -12,6 +12,8 @@ from monitors.launched import launched
 
 #: The program, and the options that a compiler of MPI is given.
 SOURCE, OPTIONS = Path(__file__).with_name("blocks.c"), ("-O1",)
+#: Bytes of a message at most: MPI counts them by an int.
+LARGEST_MESSAGE = 2**31 - 1
 HEADER = "block,value,data_size,nodes,threads,instructions"
 #: A line of the program; launchers print others of their own.
 _MEASURED = re.compile(r"([a-z0-9]+),(\d{1,3}(?:\.\d{1,20})?e[+-]?\d{1,3}),(\d{0,20},\d{0,20},\d{0,20},\d{0,20})")

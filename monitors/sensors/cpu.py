@@ -18,7 +18,7 @@ import psutil
 
 from monitors.sensors.cpu_views import followed_view, queue_view, quota_view, turns_view, utilisation_view
 from monitors.sensors.job import JobUse
-from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds
+from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds, online_processors
 from monitors.sensors.processor_time import idle_and_busy
 from monitors.sensors.schedule import ProbeSchedule
 from monitors.sensors.spin import Spin, spin
@@ -86,10 +86,10 @@ class ProbedCpu:
         Of a job that is followed it is the share of the k-th of its processes. The kernel moves processes to where
         there is room, so the k-th gets the processor with the k-th most to spare at that time, whichever it is.
         """
-        idle, busy, stolen, seconds, cap = self._passed()
+        processors, idle, busy, stolen, seconds, cap = self._passed()
         runnable = max(_runnable() - 1, 0)
         if self._job is not None:
-            running, own, turns = self._job.since_last(self._limit.processors, busy)
+            running, own, turns = self._job.since_last(processors, busy)
             # The kernel counts who is ready to run on the whole host, also where we may not run.
             others = max(runnable - running, 0) / max(psutil.cpu_count() or 1, 1)
             share = followed_view(idle, busy, own, others, self.processors)
@@ -130,38 +130,40 @@ class ProbedCpu:
             # The gain of a filter that takes the miss for drift and noise together: m^2/(m^2 + noise^2).
             self._bias[name] += miss**3 / (miss**2 + _NOISE**2)
 
-    def _passed(self) -> tuple[list[float], list[float], float, float, float]:
+    def _passed(self) -> tuple[list[int], list[float], list[float], float, float, float]:
         """What passed since the last reading.
 
         Returns
         -------
-        idle, busy, stolen, seconds, cap : idle and busy seconds of each allowed processor; those of the latter that the
-            host of this virtual machine took; the length of the interval; and the most that a quota allows.
+        processors, idle, busy, stolen, seconds, cap : the allowed processors that are there, idle and busy seconds of
+            each; those of the latter that the host of this virtual machine took; the length of the interval; and the
+            most that a quota allows.
         """
         before, self._before = self._before, self._now()
         seconds, used = self._before.moment - before.moment, self._before.used - before.used
-        idle = [now - then for now, then in zip(self._before.idle, before.idle, strict=True)]
-        busy = [max(now - then, 0.0) for now, then in zip(self._before.busy, before.busy, strict=True)]
+        processors = [number for number in self._before.spent if number in before.spent]
+        pairs = [(self._before.spent[number], before.spent[number]) for number in processors]
+        idle = [now[0] - then[0] for now, then in pairs]
+        busy = [max(now[1] - then[1], 0.0) for now, then in pairs]
         cap = 1.0
         if self._limit.quota != float("inf"):
             cap = quota_view(self._limit.quota, used / max(seconds, 1e-9), self.processors)
-        return idle, busy, max(self._before.stolen - before.stolen, 0.0), seconds, cap
+        return processors, idle, busy, max(self._before.stolen - before.stolen, 0.0), seconds, cap
 
     def _now(self) -> _Counters:
-        times = psutil.cpu_times(percpu=True)
-        allowed = [times[number] for number in self._limit.processors if number < len(times)]
-        idle, busy = map(list, zip(*map(idle_and_busy, allowed), strict=True))
-        stolen = sum(getattr(each, "steal", 0.0) for each in allowed)
+        times = dict(zip(online_processors(), psutil.cpu_times(percpu=True), strict=False))
+        allowed = {number: times[number] for number in self._limit.processors if number in times}
+        spent = {number: idle_and_busy(each) for number, each in allowed.items()}
+        stolen = sum(getattr(each, "steal", 0.0) for each in allowed.values())
         used = cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
-        return _Counters(self._clock(), idle, busy, stolen, used)
+        return _Counters(self._clock(), spent, stolen, used)
 
 
 class _Counters(NamedTuple):
     """Moment; seconds that each allowed processor was idle and busy, stolen from all, and used by the group."""
 
     moment: float
-    idle: list[float]
-    busy: list[float]
+    spent: dict[int, tuple[float, float]]
     stolen: float
     used: float
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import psutil
@@ -111,12 +112,14 @@ def _turns(process: psutil.Process) -> dict[tuple[psutil.Process, str], Turn]:
     found = {}
     folder = f"/proc/{process.pid}/task"
     try:
-        for thread in os.listdir(folder):
-            with open(f"{folder}/{thread}/schedstat", encoding="ascii") as file:
-                ran, waited, _ = map(int, file.read().split())
+        threads = os.listdir(folder)
+    except OSError:  # it has ended
+        return {}
+    for thread in threads:
+        # The thread has ended, or the kernel was built without.
+        with suppress(OSError, ValueError), open(f"{folder}/{thread}/schedstat", encoding="ascii") as file:
+            ran, waited, _ = map(int, file.read().split())
             found[process, thread] = Turn(1e-9 * ran, 1e-9 * waited)
-    except (OSError, ValueError):  # the process or a thread has ended, or the kernel was built without
-        pass
     return found
 
 

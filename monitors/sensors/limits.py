@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
+ONLINE = Path("/sys/devices/system/cpu/online")
 MOUNT = Path("/sys/fs/cgroup")
 
 
@@ -46,6 +47,28 @@ def cpu_limit(proc: Path = PROC, mount: Path = MOUNT) -> CpuLimit:
     limits = [(quota, account) for folder, account in pairs if (quota := _quota(folder)) is not None]
     quota, account = min(limits, default=(float("inf"), None), key=lambda limit: limit[0])
     return CpuLimit(tuple(sorted(os.sched_getaffinity(0))), quota, _usage_file(account) if account else None)
+
+
+def online_processors(online: Path = ONLINE) -> list[int]:
+    r"""Numbers of the host's processors that are online, of which alone the kernel has accounts, in their order.
+
+    Parameters
+    ----------
+    online : the file in which the kernel lists them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "online").write_text("0-2,5\n")
+    ...     online_processors(Path(folder, "online"))
+    [0, 1, 2, 5]
+    """
+    try:
+        parts = [part.split("-") for part in online.read_text(encoding="ascii").strip().split(",")]
+        return [number for part in parts for number in range(int(part[0]), int(part[-1]) + 1)]
+    except (OSError, ValueError):
+        return list(range(os.cpu_count() or 1))
 
 
 def cpu_seconds(usage: Path) -> float:

@@ -23,6 +23,7 @@ def test_a_window_never_outgrows_its_capacity_and_keeps_order(counts: list[int],
     assert len(kept) == len(window) == min(capacity, len(counts))
     assert kept == sorted(kept)
     assert window.seen == len(counts)
+    assert all(window._shares.values())
 
 
 def test_a_full_window_keeps_rare_processor_counts_and_the_range_of_sizes() -> None:

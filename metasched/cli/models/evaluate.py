@@ -125,6 +125,12 @@ def evaluate_verb(
             raise InputError(f"models {saved.application} on {saved.cluster}, expected {held}", where=str(start))
         steps = follow(saved, judged[0].rest, conditions, level, learning=learn, quantity=quantity.value)
         own = Evaluation(tuple(bar(name)(steps, len(judged[0].rest))))
+    outcomes = {(one.run.application, one.run.cluster) for one in own.outcomes}
+    judged = [group for group in judged if group.key in outcomes]
+    if not judged:
+        raise InputError(
+            f"no row to predict has the measured {quantity.value}, expected at least one", where=str(campaign)
+        )
     trained = [group for group in judged if group.training]
     kinds = (ENERGY_PEERS if quantity is Judged.energy else PEERS) if peers else ()
     reasons = {reason_of(predictor): None for predictor in made.values()}
@@ -143,7 +149,8 @@ def evaluate_verb(
         )  # fmt: skip
         return
     for group in report.left:
-        output.to_stderr(f"{group.name} was not evaluated: {_why_left(group)}")
+        why = _why_left(group, of_another=saved is not None and group.key != (saved.application, saved.cluster))
+        output.to_stderr(f"{group.name} was not evaluated: {why}")
     _show(report, f"{quantity.value}, {loads.value} loads", level)
 
 
@@ -184,5 +191,7 @@ def _conditions(campaign: Campaign, loads: LoadsFrom, path: Path) -> Conditions:
     return Forecast(time, campaign.loads.nodes, cpu, bandwidth)
 
 
-def _why_left(group: Group) -> str:
-    return "the model file is of another" if group.training else "no row of phase train"
+def _why_left(group: Group, *, of_another: bool) -> str:
+    if of_another:
+        return "the model file is of another"
+    return "no row to predict has a measured energy" if group.training else "no row of phase train"

@@ -66,11 +66,14 @@ class RunWindow:
 
     def _forget(self) -> None:
         (user, _), *_ = self._of_user.most_common(1)
-        largest = max((runs for (whose, _), runs in self._shares.items() if whose == user), key=len)
+        shares = ((count, runs) for (whose, count), runs in self._shares.items() if whose == user)
+        processors, largest = max(shares, key=lambda share: len(share[1]))
         if self.seen % 2:
             largest.popleft()
         else:
             del largest[_most_crowded(np.array([run.problem_size for _, run in largest]))]
+        if not largest:
+            del self._shares[user, processors]
         self._of_user[user] -= 1
         self._size -= 1
 

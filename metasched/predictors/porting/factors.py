@@ -48,7 +48,9 @@ def dedicated(runs: Iterable[Run], processors: int, *, where: str) -> list[Run]:
     ------
     InputError : there is none.
     """
-    chosen = [run for run in runs if run.processors == processors and run.min_avg_avail_cpu >= DEDICATED]
+    chosen = [
+        run for run in runs if run.processors == processors and run.measured and run.min_avg_avail_cpu >= DEDICATED
+    ]
     if not chosen:
         count = number_of(processors, "processor")
         raise InputError(

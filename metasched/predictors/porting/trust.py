@@ -9,6 +9,7 @@ import numpy as np
 
 from metasched.predictors.contract import Floats
 from metasched.predictors.porting.predictor import PortedPredictor
+from metasched.records import IDLE_BANDWIDTH
 
 #: Mean of |z| for a standard normal z.
 MEAN_DISTANCE = math.sqrt(2.0 / math.pi)
@@ -49,7 +50,7 @@ def trust(predictor: PortedPredictor, most_processors: int | None = None, level:
     most = most_processors or domain.most_processors
     processors = np.unique(np.append(2.0 ** np.arange(int(math.log2(most)) + 1), most))
     problem_size = math.sqrt(domain.smallest_size * domain.largest_size)
-    idle = max(run.min_avg_avail_bw for run in predictor.window)
+    idle = max((run.min_avg_avail_bw for run in predictor.window if run.measured), default=IDLE_BANDWIDTH)
     one = np.ones_like(processors)
     found = predictor.predict_many(problem_size, processors, 1.0, idle, level)
     _, spread = predictor.expected(problem_size * one, processors, one, idle * one)

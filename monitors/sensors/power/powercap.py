@@ -63,7 +63,10 @@ class Powercap:
         """
         now = self._clock()
         elapsed, self._last = now - self._last, now
-        joules = [counter.since() for counter in self._counters]
+        # All are read before one is found wrong, so that the next watts are of the time since now.
+        values = [counter.now() for counter in self._counters]
+        moved = [counter.take(value) for counter, value in zip(self._counters, values, strict=True)]
+        joules = [counter.joules(each) for counter, each in zip(self._counters, moved, strict=True)]
         if elapsed <= 0.0:
             return float("nan")
         for counter, each in zip(self._counters, joules, strict=True):
@@ -80,13 +83,20 @@ class _Counter:
 
     @classmethod
     def of(cls, zone: Path) -> _Counter:
-        path = zone / "energy_uj"
-        return cls(path, int(text_of(zone / "max_energy_range_uj") or 0), int(path.read_text(encoding="ascii")))
+        counter = cls(zone / "energy_uj", int(text_of(zone / "max_energy_range_uj") or 0), 0)
+        counter.value = counter.now()
+        return counter
 
-    def since(self) -> float:
-        """Joules since the last time; where it went back it has wrapped around."""
-        before, self.value = self.value, int(self.path.read_text(encoding="ascii"))
-        moved = self.value - before
+    def now(self) -> int:
+        return int(self.path.read_text(encoding="ascii"))
+
+    def take(self, value: int) -> int:
+        """How far it has moved to a value (uJ), from which it is counted from now on."""
+        moved, self.value = value - self.value, value
+        return moved
+
+    def joules(self, moved: int) -> float:
+        """The energy that this is; where it went back it has wrapped around."""
         if moved < 0:
             if not self.most:
                 raise ValueError(f"{self.path} went back, and where it wraps around is unknown")

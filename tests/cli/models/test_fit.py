@@ -126,6 +126,29 @@ def test_evaluate_judges_every_application_and_platform_that_has_train_rows(
     assert json.loads(out)["cluster"] == "c9"
 
 
+def test_evaluate_says_where_no_energy_was_measured(metasched: Callable[..., Answer], campaign: Path) -> None:
+    path = campaign / "runs.csv"
+    header, *rows = path.read_text().splitlines()
+    metered = [f"{row},{100 + number}" for number, row in enumerate(rows)]
+    half = [
+        row.replace(",c8,", ",c9,") + (f",{number}.5" if "train" in row else ",") for number, row in enumerate(rows, 1)
+    ]
+    path.write_text("\n".join([f"{header},energy", *metered, *half]) + "\n")
+    command = ("evaluate", campaign, "--quantity", "energy", "--no-learning")
+    status, out, err = metasched(*command, "--json")
+    found = json.loads(out)
+    assert (status, err, found["cluster"], found["predictions"]) == (0, "", "c8", 12)
+    assert found["not_evaluated"] == [{"application": "made", "cluster": "c9", "predictions": 12}]
+    status, _, err = metasched(*command)
+    assert (status, err.splitlines()[-1]) == (
+        0,
+        "metasched: made on c9 was not evaluated: no row to predict has a measured energy",
+    )
+    status, _, err = metasched(*command, "--cluster", "c9")
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.endswith("no row to predict has the measured energy, expected at least one\n")
+
+
 def test_evaluate_refuses_what_it_cannot_draw_in_one_line(metasched: Callable[..., Answer], campaign: Path) -> None:
     path = campaign / "runs.csv"
     for options, says in (

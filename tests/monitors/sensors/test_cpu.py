@@ -7,11 +7,13 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitors.sensors import cpu
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.cpu_views import queue_view, quota_view, utilisation_view
 from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds
@@ -222,3 +224,22 @@ def test_an_endless_competitor_on_the_same_processor_leaves_half() -> None:
             rival.join()
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def test_processors_are_told_apart_by_their_numbers_and_may_go_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel has accounts of those alone that are online."""
+    accounts = {0: (0.0, 0.0), 2: (0.0, 0.0), 4: (0.0, 0.0), 6: (0.0, 0.0)}
+    clock = iter([0.0, 10.0, 20.0])
+
+    def times(percpu: bool) -> list[SimpleNamespace]:
+        return [SimpleNamespace(pair=pair) for pair in accounts.values()]
+
+    monkeypatch.setattr(cpu, "online_processors", lambda: list(accounts))
+    monkeypatch.setattr(cpu.psutil, "cpu_times", times)
+    monkeypatch.setattr(cpu, "idle_and_busy", lambda each: each.pair)
+    sensor = ProbedCpu(1, limit=CpuLimit((4, 6), float("inf"), None), probing=False, clock=lambda: next(clock))
+    accounts |= {0: (0.0, 10.0), 2: (0.0, 10.0), 4: (7.0, 3.0), 6: (9.0, 1.0)}
+    assert sensor._passed()[:3] == ([4, 6], [7.0, 9.0], [3.0, 1.0])
+    del accounts[4]
+    accounts[6] = (10.0, 10.0)
+    assert sensor._passed()[:3] == ([6], [1.0], [9.0])

@@ -83,3 +83,10 @@ def test_a_job_of_low_priority_is_said_to_get_what_it_gets() -> None:
             process.kill()
             process.communicate()
     assert share == pytest.approx(used / elapsed, abs=0.05)
+
+
+@counted
+def test_a_thread_that_has_ended_hides_none_of_those_listed_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs.os, "listdir", lambda folder: ["0", str(os.getpid()), "x"])
+    own = psutil.Process()
+    assert [thread for _, thread in jobs._turns(own)] == [str(os.getpid())]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,15 @@ def test_several_targets_are_ported_to_each_by_its_own_runs(reference) -> None:
     assert list(found) == ["fast16", "near8"]
     assert found["near8"].rcpu.value == pytest.approx(0.5, rel=0.05)
     assert dump(found["fast16"]) == dump(port(reference, idle(SLOW), idle(FAST)))
+
+
+def test_runs_without_a_measured_bandwidth_change_nothing(reference) -> None:
+    unmeasured = replace(idle(FAST)[0], min_avg_avail_bw=math.nan)
+    first, last = (port(reference, idle(SLOW), runs) for runs in ([unmeasured, *idle(FAST)], [*idle(FAST), unmeasured]))
+    assert np.isfinite(trust(first).execution_time).all()
+    assert trust(first).execution_time == pytest.approx(trust(last).execution_time, rel=1e-6)
+    with pytest.raises(InputError, match="target runs: no dedicated run on 1 processor"):
+        port(reference, idle(SLOW), [replace(run, min_avg_avail_bw=math.nan) for run in idle(FAST)])
 
 
 @pytest.mark.parametrize("count", [1, 2])

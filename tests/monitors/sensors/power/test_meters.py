@@ -93,6 +93,21 @@ def test_a_counter_that_jumps_is_not_believed(tmp_path: Path) -> None:
         blind.read()
 
 
+def test_a_counter_that_jumps_leaves_no_energy_of_another_for_the_next_reading(tmp_path: Path) -> None:
+    tree, clock = Tree(tmp_path, {"intel-rapl:0": "package-0", "intel-rapl:1": "package-1"}, most=1e6), Clock()
+    tree.write("intel-rapl:0", "max_energy_range_uj", "0")
+    tree.add("intel-rapl:0", 10.0)
+    meter = Powercap(tmp_path, clock)
+    for first, second in ((-5.0, 50.0), (1.0, 70.0)):
+        tree.add("intel-rapl:0", first)
+        tree.add("intel-rapl:1", second)
+        clock.now += 1.0
+        if first < 0:
+            with pytest.raises(ValueError, match="went back"):
+                meter.read()
+    assert meter.read() == pytest.approx(71.0)
+
+
 def test_the_nodes_meter_is_taken_before_that_of_its_packages(tmp_path: Path) -> None:
     Tree(tmp_path, {"intel-rapl:0": "package-0"})
     found = find_meter(tmp_path)
