@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -79,7 +79,7 @@ class Sites:
         routing: Routing = NO_ROUTING,
     ) -> None:
         self.tables = {table.name: table for table in tables}
-        self.uid = uuid.uuid4().hex[:12]
+        self.uid = secrets.token_hex(6)
         self.sent = SentJobs(now, kept, wall)
         self.paths = SitePaths(routing, now)
         self._here = routing.here

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -186,7 +186,7 @@ class SentJobs:
         """
         now = self._now()
         with self._lock:
-            job = SentJob(uuid.uuid4().hex, now, tuple(places), places[0], question=question)
+            job = SentJob(secrets.token_hex(16), now, tuple(places), places[0], question=question)
             oldest = [*self._jobs][: max(len(self._jobs) + 1 - MOST, 0)]
             self._note(job, {job.site: replace(self._of(job.site), last=now)}, forgotten=oldest)
         return job

@@ -7,7 +7,7 @@ fast path where it can be, else the ranker), and the answer in words.
 from __future__ import annotations
 
 import math
-import uuid
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -96,7 +96,7 @@ class Placer:
         InputError
             When the question contradicts itself.
         """
-        uid, configuration = uuid.uuid4().hex, self._configuration
+        uid, configuration = secrets.token_hex(16), self._configuration
         view = self._board.view
         usable = usable_for(view, ask)
         if not usable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-import uuid
+import secrets
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -124,4 +124,4 @@ def _record(run: RunIn) -> RecordedRun:
     fields |= {name: math.nan for name in ("min_avg_avail_cpu", "min_avg_avail_bw") if fields[name] is None}
     extra = MappingProxyType(run.settings.cells | further_cells(run.model_dump(include=set(FURTHER))))
     record = Run(**fields, nodes=tuple(run.nodes), extra=extra)
-    return RecordedRun(record, run.exit_status, run.exit_status == 0, run.uid or uuid.uuid4().hex)
+    return RecordedRun(record, run.exit_status, run.exit_status == 0, run.uid or secrets.token_hex(16))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-import uuid
+import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ class Moves:
         chosen = view.named(placement.resource_set.cluster)
         if chosen is None:
             return False
-        uid = uuid.uuid4().hex
+        uid = secrets.token_hex(16)
         comment = moved_comment(job.comment, uid, decision.done)
         try:
             source.move(job.number, placement.resource_set.nodes, chosen.name, comment)

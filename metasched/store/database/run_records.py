@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import uuid
+import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -35,7 +35,7 @@ class RecordedRun:
     run: Run
     exit_status: int = 0
     learnable: bool = True
-    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+    uid: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON shows it; a minimum that was not measured is null."""
