@@ -91,6 +91,6 @@ def _marked(asked: Asked, wrong: Wrong | None) -> list[tuple[int, str, bool]]:
     """The lines around the one that is wrong: number, text, and whether it is that one."""
     if wrong is None or not wrong.line:
         return []
-    lines = (asked.system if wrong.text == "system" else asked.application).split("\n")
+    lines = (asked.system if wrong.text == "system" else asked.application).removesuffix("\n").split("\n")
     first, last = max(wrong.line - 3, 1), min(wrong.line + 2, len(lines))
     return [(number, lines[number - 1], number == wrong.line) for number in range(first, last + 1)]
