@@ -194,6 +194,13 @@ def _run(argv: list[str]) -> int:
     except StoreError as error:
         output.to_stderr(str(error))
         return 1
+    except RuntimeError as error:
+        from metasched.client.connection import DaemonError
+
+        if not isinstance(error, DaemonError):
+            raise
+        output.to_stderr(str(error))
+        return 1
     except (typer.Abort, KeyboardInterrupt):
         output.to_stderr("interrupted")
         return 130

@@ -8,9 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from metasched.cli import output
 from metasched.cli.options import CONFIGURATION, configuration_path
 from metasched.records import InputError
 
@@ -77,12 +74,15 @@ def listening(settings: Configuration) -> bool:
 def ask_daemon(config: Path | None, url: str | None, method: str, path: str, document: Any = None) -> Any:
     """Ask the daemon: at the URL given, else at its Unix socket, else at its address.
 
-    The token is taken from $METASCHED_TOKEN. A failure is printed, and leaves the command with status 1.
+    The token is taken from $METASCHED_TOKEN.
+
+    Raises
+    ------
+    DaemonError
+        When it cannot be reached or fails.
+    InputError
+        When it refuses the request.
     """
     from metasched.client.connection import ask_configured
 
-    try:
-        return ask_configured(configuration(config).listen, method, path, document, url=url)
-    except RuntimeError as error:
-        output.to_stderr(str(error))
-        raise typer.Exit(1) from None
+    return ask_configured(configuration(config).listen, method, path, document, url=url)

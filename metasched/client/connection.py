@@ -16,6 +16,10 @@ from metasched.records import InputError
 from monitors.http_exchange import MOST, PATH, exchange, time_left
 
 
+class DaemonError(RuntimeError):
+    """The daemon cannot be reached or fails; one line that names it."""
+
+
 class Listen(Protocol):
     """Where a daemon listens, as :class:`metasched.service.configuration.Listen` configures it."""
 
@@ -87,7 +91,7 @@ def ask(
 
     Raises
     ------
-    RuntimeError
+    DaemonError
         When the daemon cannot be reached or fails.
     InputError
         When it refuses the request.
@@ -105,19 +109,19 @@ def ask(
             made = _credential(method, path, ends)
             status, _, body = asked(headers={"Authorization": made}) if made else (status, fields, body)
     except TimeoutError:
-        raise RuntimeError(f"the daemon at {address} does not answer within {timeout:g} s") from None
+        raise DaemonError(f"the daemon at {address} does not answer within {timeout:g} s") from None
     except ssl.SSLCertVerificationError as error:
-        raise RuntimeError(f"the certificate of {address} is not accepted: {error.verify_message}") from None
+        raise DaemonError(f"the certificate of {address} is not accepted: {error.verify_message}") from None
     except (OSError, ValueError) as error:
-        raise RuntimeError(f"the daemon at {address} does not answer: {error}") from None
+        raise DaemonError(f"the daemon at {address} does not answer: {error}") from None
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
         if status >= 500:  # what the framework answers for an error that nobody foresaw
-            raise RuntimeError(f"the daemon at {address} failed with status {status}, see its log") from None
-        raise RuntimeError(f"what answers at {address} is not metasched") from None
+            raise DaemonError(f"the daemon at {address} failed with status {status}, see its log") from None
+        raise DaemonError(f"what answers at {address} is not metasched") from None
     if status >= 500:
-        raise RuntimeError(f"the daemon at {address} failed: {_detail(found)}")
+        raise DaemonError(f"the daemon at {address} failed: {_detail(found)}")
     if status >= 400:
         raise InputError(_detail(found), where=address)
     return found

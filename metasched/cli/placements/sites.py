@@ -202,17 +202,20 @@ def submit_to_site(
             continue
         report = {"site": each["site"], "job": number, "data": moved, "seconds": seconds}
         break
+    if as_json:
+        output.print_json(answer | {"submitted": report or None})
+    elif report:
+        output.say(f"submitted to {report['site']} as job {report['job']}")
     if not dry_run and "id" in answer and not unclear:
-        ask_daemon(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
         if resend and report:
             try:
                 resendable_jobs.keep(answer["id"], job, paths, folder, held_by or ())
             except OSError as error:
                 output.warn([f"the job cannot be sent elsewhere later, since it was not stored: {error}"])
-    if as_json:
-        output.print_json(answer | {"submitted": report or None})
-    elif report:
-        output.say(f"submitted to {report['site']} as job {report['job']}")
+        try:
+            ask_daemon(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
+        except (RuntimeError, InputError) as error:  # what was submitted stays so
+            output.warn([f"what became of the job was not reported: {one_line(str(error))}"])
     if not report and not dry_run:
         output.to_stderr(unclear or answer["why"] or "no site accepted the job")
         raise typer.Exit(1)

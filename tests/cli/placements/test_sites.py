@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metasched.cli import main
 from metasched.cli.placements import sites as sites_verbs
+from metasched.client.connection import DaemonError
+from metasched.records import InputError
+from metasched.schedulers.portable import portable
+from metasched.sites import resendable_jobs
+from metasched.sites.ssh_operations import SshOperations
 
 SITE: dict[str, Any] = {
     "site": "east", "asked": 5.0, "seconds": 0.1, "fault": "", "bandwidth": 940.0, "open": 0,
@@ -128,3 +134,64 @@ def test_a_ranking_of_sites_is_a_table_and_what_is_wrong_stands_beside_it(
         assert out.rstrip().endswith("east: the earliest")
     else:
         assert out == ""
+
+
+def ranked(refused: Exception | None, asked: list[tuple[str, str]]) -> Any:
+    """A daemon that ranks one site and takes no report, where it is told to refuse one."""
+
+    def ask(config: object, url: object, method: str, path: str, document: object = None) -> Any:
+        asked.append((method, path))
+        if method == "PUT" and refused is not None:
+            raise refused
+        place = PLACE | {"partition": "fast"}
+        return {"sites": [place if method == "POST" else SITE], "left_out": [], "warnings": [], "why": "", "id": "0f"}
+
+    return ask
+
+
+@pytest.mark.parametrize("refused", [None, DaemonError("the daemon is away"), InputError("it knows no job 0f")])
+def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_afterwards(
+    refused: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(sites_verbs, "ask_daemon", ranked(refused, asked))
+    monkeypatch.setattr(SshOperations, "submit", lambda *_: ("17", 0.0, 0.0))
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "job.sh").chmod(0o755)
+    words = ["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")]
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", "--resend", "--", *words])
+    out, err = capsys.readouterr()
+    assert not left.value.code
+    assert out.endswith("submitted to east as job 17\n")
+    assert (str(refused) in err) is (refused is not None)
+    assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
+    assert [kept.state.uid for kept in resendable_jobs.kept_jobs()] == ["0f"]
+
+
+def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_told_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("METASCHED_CONFIG", str(tmp_path / "metasched.toml"))
+    (tmp_path / "metasched.toml").write_text(f'[listen]\nsocket = "{tmp_path}/none.sock"\n')
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "job.sh").chmod(0o755)
+    job = portable(["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")])
+    resendable_jobs.keep("0f", job, [], "", [])
+    monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "resend"])
+    assert left.value.code == 1
+    assert "tried again the next time: the daemon at " in capsys.readouterr().out
+
+
+def test_a_verb_whose_daemon_is_away_says_so_and_leaves_with_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "status", "--url", "http://127.0.0.1:1"])
+    assert left.value.code == 1
+    said = capsys.readouterr().err
+    assert (said.count("\n"), "the daemon at http://127.0.0.1:1 does not answer" in said) == (1, True)
