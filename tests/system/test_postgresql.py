@@ -14,6 +14,8 @@ from sqlalchemy import create_engine, text
 from metasched.records import InputError, Load, Run
 from metasched.store import spool
 from metasched.store.database.backup import backup, restore
+from metasched.store.database.engine import connect
+from metasched.store.database.leadership import Leadership
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.schema import VERSION_TABLE
 from metasched.store.database.store import Store
@@ -119,6 +121,15 @@ def test_a_backup_goes_from_one_kind_of_database_to_the_other_and_back(url: str,
     with Store.open(tmp_path / "two.db") as store:
         assert restore(store, tmp_path / "second.backup") == counts
         assert (store.runs.learnable(), len(store.loads.all())) == ((RUN,), 7000)
+
+
+def test_a_database_is_brought_up_while_a_daemon_leads_on_it(url: str) -> None:
+    lead = Leadership(connect(url, 5.0))
+    assert lead.take()
+    with Store.open(url, timeout=5.0) as store:
+        store.runs.add(RUN)
+    assert lead.holds()
+    lead.release()
 
 
 def test_what_another_session_has_locked_is_waited_for_so_long_and_no_longer(url: str) -> None:

@@ -90,14 +90,20 @@ def url_of(location: str | os.PathLike[str]) -> URL:
         raise InputError(_NO_URL) from None
 
 
-def make_as_folder_owner(engine: Engine) -> None:
-    """Give a SQLite file that root creates to the owner of its folder.
+def file_of(engine: Engine) -> Path | None:
+    """The file of a SQLite database; None for one in memory, by an address of SQLite's own, or on a server."""
+    if engine.dialect.name != "sqlite" or _in_memory(engine):
+        return None
+    return Path(engine.url.database or "")
 
-    An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
+
+def make_as_folder_owner(path: Path) -> None:
+    """Create a file as root, and give it to the owner of its folder; do nothing where it is there, or as another user.
+
+    An administrator makes the first token, or looks around, as root; the daemon has to use the file as its own user.
     """
-    if engine.dialect.name != "sqlite" or _in_memory(engine) or os.geteuid() != 0:
+    if os.geteuid() != 0:
         return
-    path = Path(engine.url.database or "")
     try:
         folder = os.stat(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o640))

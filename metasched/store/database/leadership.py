@@ -12,6 +12,7 @@ import os
 import socket
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, text, update
@@ -20,7 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from metasched.records import InputError
 from metasched.store.database.answer_limits import limit_answers
-from metasched.store.database.engine import name_of, reading, writing
+from metasched.store.database.engine import file_of, make_as_folder_owner, name_of, reading, writing
 from metasched.store.database.tables import LeaderRow
 from metasched.store.errors import StoreError
 from metasched.store.files.whole_files import refusal
@@ -84,10 +85,8 @@ class Leadership:
         """
         if self.shared:
             return self._take_session()
-        path = self._engine.url.database
-        if not path or path == ":memory:" or "uri" in self._engine.url.query:
-            return True
-        return self._take_file(f"{os.path.realpath(path)}-leader")
+        path = file_of(self._engine)
+        return path is None or self._take_file(f"{os.path.realpath(path)}-leader")
 
     def holds(self) -> bool:
         """Whether the lead is still held."""
@@ -143,10 +142,12 @@ class Leadership:
             raise StoreError("this daemon does not lead", where=name_of(self._engine.url))
 
     def _take_file(self, path: str) -> bool:
+        make_as_folder_owner(Path(path))
         try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except PermissionError:  # root made it
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            except PermissionError:  # another user made it
+                file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise StoreError(f"cannot be locked: {refusal(error)}", where=path) from None
         try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 HEAD = "0010"
 #: The table in which Alembic notes the revision. Not its usual name, which another program's database may have too.
 VERSION_TABLE = "metasched_schema"
-#: Any fixed number; processes that upgrade the same PostgreSQL database queue up behind it.
-_UPGRADE_LOCK = 0x6D657461
+#: Any fixed number but the leader's; processes that upgrade the same PostgreSQL database queue up behind it.
+_UPGRADE_LOCK = 0x6D657462
 
 
 def script() -> ScriptDirectory:

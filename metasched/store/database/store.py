@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from metasched.records import InputError
 from metasched.store.database.ended_records import EndedRecords
-from metasched.store.database.engine import connect, default_location, make_as_folder_owner, name_of, opening
+from metasched.store.database.engine import connect, default_location, file_of, make_as_folder_owner, name_of, opening
 from metasched.store.database.load_records import LoadRecords
 from metasched.store.database.model_records import ModelRecords
 from metasched.store.database.modes import Modes
@@ -74,7 +74,8 @@ class Store:
         if not new and "://" not in location and not os.path.exists(location):
             raise InputError("no such database; metasched run or serve creates one", where=location)
         engine = connect(location, timeout)
-        make_as_folder_owner(engine)
+        if path := file_of(engine):
+            make_as_folder_owner(path)
         try:
             with opening():
                 bring_up(engine)

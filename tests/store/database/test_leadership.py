@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from other_user import as_user
 from sqlalchemy import text
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
 from metasched.records import InputError
+from metasched.store.database.engine import connect
 from metasched.store.database.leadership import Leadership, led
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
@@ -28,7 +31,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_one_of_several_leads_until_it_gives_up(store: Store, tmp_path: Path) -> None:
     one, other = Leadership(store.engine), Leadership(store.engine)
     assert [one.take(), other.take(), one.shared, one.holds(), other.holds()] == [True, False, False, True, True]
-    assert (tmp_path / "site.db-leader").stat().st_mode & 0o777 == 0o644 & ~_mask()
+    assert (tmp_path / "site.db-leader").stat().st_mode & 0o777 == 0o640 & ~_mask()
     one.release()
     one.release()
     assert other.take()
@@ -73,12 +76,30 @@ def test_a_lock_that_cannot_be_made_is_told_and_one_that_only_root_may_write_is_
         return really(name, flags, *mode)
 
     monkeypatch.setattr(os, "open", only_read)
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
     lead = Leadership(store.engine)
     assert lead.take()
     monkeypatch.undo()
     assert opened == [os.O_RDWR, os.O_RDONLY]
     assert not Leadership(store.engine).take()
     lead.release()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_a_lock_that_root_made_is_the_daemons_and_one_that_it_may_not_read_is_told() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, 4321, 4321)
+        lead = Leadership(connect(f"{folder}/site.db", 1.0))
+        before = os.umask(0o077)
+        assert lead.take()
+        os.umask(before)
+        lead.release()
+        assert as_user(4321, lead.take) == (0, "", "")
+        os.chown(f"{folder}/site.db-leader", 0, 0)
+        status, _, said = as_user(4321, lead.take)
+        assert status == 70
+        assert said.startswith("StoreError(")
+        assert "site.db-leader: cannot be locked: permission denied" in said
 
 
 def test_leaders_are_noted_one_after_the_other_and_only_the_latest_is_kept(store: Store) -> None:
