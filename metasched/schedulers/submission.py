@@ -62,6 +62,17 @@ class Submission:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+def lines_of(path: str) -> list[str]:
+    """The first lines of a file; none of what is no file, such as a pipe, which its scheduler's command has to read."""
+    try:
+        if not Path(path).is_file():
+            return []
+        with Path(path).open("rb") as file:
+            return file.read(MOST_SCRIPT).decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
 def directives(script: str, prefix: str) -> list[str]:
     r"""The words of a script's lines that begin with a prefix, without lines whose quotes do not close.
 
@@ -74,13 +85,8 @@ def directives(script: str, prefix: str) -> list[str]:
     ...     directives(file.name, "#$")
     ['-q', 'new']
     """
-    try:
-        with Path(script).open("rb") as file:
-            lines = file.read(MOST_SCRIPT).decode(errors="replace").splitlines()
-    except OSError:
-        return []
     found = []
-    for line in lines:
+    for line in lines_of(script):
         if line.startswith(prefix):
             try:
                 found += shlex.split(line.removeprefix(prefix), comments=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from metasched.records import InputError
 from metasched.schedulers import submission
 from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine import submission as qsub
+from metasched.schedulers.htcondor import submission as condor
+from metasched.schedulers.pbs import submission as pbs
 from metasched.schedulers.portable import portable
 from metasched.schedulers.psij import handed_over
 from metasched.schedulers.slurm import submission as sbatch
@@ -82,6 +86,37 @@ def test_for_a_job_with_gpus_no_cluster_is_chosen(words: list[str], tmp_path: Pa
     script = tmp_path / "job.sh"
     script.write_text(f"#!/bin/sh\n#SBATCH {' '.join(words)}\n")
     assert sbatch.asked_for([mark, str(script)]).mark is None
+
+
+@pytest.mark.parametrize("asked_for", [sbatch.asked_for, qsub.asked_for, pbs.asked_for, condor.asked_for])
+def test_a_script_that_is_a_pipe_is_left_to_the_command_that_submits_it(
+    asked_for: Callable[[list[str]], JobRequest], tmp_path: Path
+) -> None:
+    pipe, text = str(tmp_path / "pipe"), b"#!/bin/sh\n#SBATCH -n 3\n#$ -pe mpi 3\n#PBS -l select=3\nrequest_cpus = 3\n"
+    os.mkfifo(pipe)
+    held = os.open(pipe, os.O_RDWR)
+    os.write(held, text)
+    assert asked_for([pipe]).processors == 1
+    assert os.read(held, 1000) == text
+    os.close(held)
+    (tmp_path / "file").write_bytes(text)
+    assert asked_for([str(tmp_path / "file")]).processors == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-A", "", "job.sh"], ["-A", "", "job.sh"]),
+        (["-N", "", "-V", "-h", "-q", "slow", "job.sh"], ["-N", "", "-V", "-h", "job.sh"]),
+        (["-Vqslow", "-v", "", "job.sh", "-q", "own"], ["-V", "-v", "", "job.sh", "-q", "own"]),
+        (["-q", "", "-l", "ncpus=2"], ["-l", "ncpus=2"]),
+        (["-A", "x", "--", "/bin/sleep", "60"], ["-A", "x", "--", "/bin/sleep", "60"]),
+        (["--", "-q"], ["--", "-q"]),
+        (["-A", "--", "job.sh"], ["-A", "--", "job.sh"]),
+    ],
+)
+def test_a_queue_takes_no_words_of_qsub_apart(words: list[str], expected: list[str]) -> None:
+    assert pbs.placed(words, "fast") == ["-q", "fast", *expected]
 
 
 @given(st.lists(WORD, max_size=6))

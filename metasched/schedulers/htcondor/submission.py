@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from metasched.schedulers.htcondor.listing import MARK, PARTITION, comment
-from metasched.schedulers.submission import MOST_SCRIPT, JobRequest
+from metasched.schedulers.submission import JobRequest, lines_of
 
 #: Options that stand alone; all others are followed by a value.
 _ALONE = frozenset(
@@ -27,7 +26,6 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     ('cg', 900.0, 4, ())
     """
     given: list[str] = []
-    lines: list[str] = []
     file, place = "", 0
     while place < len(words):
         word = words[place]
@@ -41,13 +39,7 @@ def asked_for(words: Sequence[str]) -> JobRequest:
         else:
             file = word
         place += 1
-    if file:
-        try:
-            with Path(file).open("rb") as description:
-                lines = description.read(MOST_SCRIPT).decode(errors="replace").splitlines()
-        except OSError:
-            lines = []
-    said = _values([*lines, *given])
+    said = _values([*(lines_of(file) if file else []), *given])
     cpus, partition = said.get("request_cpus", "1"), said.get(PARTITION.lower(), "")
     processors = int(cpus) if re.fullmatch(r"[1-9]\d{0,7}", cpus) else 1
     return JobRequest(comment(said.get(MARK.lower())), processors, (partition,) if partition else ())

@@ -78,8 +78,14 @@ def placed(words: Sequence[str], queue: str) -> list[str]:
     ['-q', 'fast', '-V', 'job.sh', '-q', 'own']
     """
     found, place = options(words)
-    kept = [word for name, value in found if name != "-q" for word in (name, *((value,) if value else ()))]
-    return ["-q", queue, *kept, *words[place:]]
+    kept = [
+        word
+        for name, value in found if name != "-q"
+        for word in ((name, value) if f"{name[1]}:" in _OPTIONS else (name,))
+    ]  # fmt: skip
+    # What follows two dashes is a command and no script.
+    alone = place > 0 and words[place - 1] == "--" and found[-1:] != [(words[place - 2], "--")]
+    return ["-q", queue, *kept, *(["--"] if alone else []), *words[place:]]
 
 
 def comment(mark: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from metasched.schedulers.submission import JobRequest, directives
 
@@ -65,7 +64,7 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     True
     """
     place = script_at(words)
-    inside = _inside(words[place]) if place < len(words) else []
+    inside = directives(words[place], "#SBATCH") if place < len(words) else []
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("-n", "--ntasks", type=int)
     parser.add_argument("-N", "--nodes", default="1")
@@ -95,13 +94,3 @@ def placed(words: Sequence[str], partition: str) -> list[str]:
     if place and words[place - 1] == "--":
         place -= 1
     return [*words[:place], f"--partition={partition}", *words[place:]]
-
-
-def _inside(script: str) -> list[str]:
-    try:
-        with Path(script).open("rb") as file:
-            if file.read(2) != b"#!":
-                return []
-    except OSError:
-        return []
-    return directives(script, "#SBATCH")
