@@ -37,8 +37,11 @@ def agent(
         # A fresh interpreter without the rest of the command line: half the memory, for as long as the node is up.
         words = [sys.executable, "-m", "monitors.agent", *([str(settings)] if settings else [])]
         os.execv(sys.executable, [*words, *(["--verbose"] if verbose else [])])  # noqa: S606 - no shell is meant
-    link = CorrectedLink(asked.interface or outward_interface())
-    host = ThisHost(ProbedCpu(asked.processors).read, link.read, asked.node)
+    try:
+        link = CorrectedLink(asked.interface or outward_interface())
+        host = ThisHost(ProbedCpu(asked.processors).read, link.read, asked.node)
+    except ValueError as error:
+        raise InputError(str(error)) from None
     time.sleep(min(asked.interval, 1.0))
     readings = host.read()
     if readings.fault:

@@ -38,6 +38,16 @@ def test_wrong_settings_are_status_2_and_one_line(tmp_path: Path) -> None:
         assert "intervall" in answer.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("--once",)])
+def test_an_interface_that_is_not_there_is_status_2_and_one_line(
+    more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METASCHED_AGENT_INTERFACE", "nope")
+    answer = agent(*more)
+    assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
+    assert "there is no network interface nope" in answer.stderr
+
+
 def test_the_verb_becomes_the_agent_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The command line is replaced by an interpreter that runs the agent and nothing else."""
     settings = tmp_path / "agent.toml"
