@@ -52,7 +52,8 @@ def exchange(
     method, path : of the request; a path with its query follows that of the URL.
     document : sent as JSON where it is not None.
     headers : further ones, such as ``Authorization``.
-    ends : when all must be done, from the connection to the last byte, on the monotonic clock (s).
+    ends : when all must be done, from the connection to the last byte, on the monotonic clock (s); only looking up the
+        name of a host is left to the system, which knows no deadline.
     most : bytes of the body that are read at most.
     certificate : file of the certificates to trust; None for the system's.
 
@@ -71,8 +72,7 @@ def exchange(
             raise ValueError("a header of the request holds a character that HTTP does not allow")
         body = None if document is None else json.dumps(document).encode()
         client = HTTPConnection(host)
-        client.sock = connection
-        connection.settimeout(time_left(ends))
+        client.sock = cast("socket.socket", Bounded(connection, ends, most))
         # A server that refuses a request may answer before it has read the whole of it.
         with suppress(BrokenPipeError):
             client.request(method, quote(before + path, safe=PATH) or "/", body, sent)
@@ -102,13 +102,38 @@ def _connected(address: str, certificate: str | None, ends: float) -> tuple[str,
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("expected a URL that begins with http:// or https://")
     tls = parts.scheme == "https"
-    connection = socket.create_connection((parts.hostname, parts.port or (443 if tls else 80)), time_left(ends))
+    connection = _reached(parts.hostname, parts.port or (443 if tls else 80), ends)
     if tls:
-        trusted = _system_trust() if certificate is None else ssl.create_default_context(cafile=certificate)
-        connection = trusted.wrap_socket(connection, server_hostname=parts.hostname)
+        try:
+            trusted = _system_trust() if certificate is None else ssl.create_default_context(cafile=certificate)
+            connection.settimeout(time_left(ends))
+            connection = trusted.wrap_socket(connection, server_hostname=parts.hostname)
+        except BaseException:
+            connection.close()
+            raise
     user, _, host = parts.netloc.rpartition("@")
     own = {"Authorization": f"Basic {base64.b64encode(unquote(user).encode()).decode()}"} if user else {}
     return host, parts.path.rstrip("/"), own, connection
+
+
+def _reached(host: str, port: int, ends: float) -> socket.socket:
+    """A connection to the first address of a host that takes one; each has an equal part of the time that is left."""
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    refused: OSError = OSError(f"{host} has no address")
+    for more, (family, kind, protocol, _, where) in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(time_left(ends) / more)
+            connection.connect(where)
+        except OSError as error:
+            connection.close()
+            refused = error
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise refused
 
 
 @cache
@@ -119,7 +144,7 @@ def _system_trust() -> ssl.SSLContext:
 
 def read_answer(connection: socket.socket, ends: float, most: int) -> Answer:
     """Read the answer to a request that was sent; see :func:`exchange`."""
-    answer = HTTPResponse(cast("socket.socket", _Bounded(connection, ends, most)))
+    answer = HTTPResponse(cast("socket.socket", Bounded(connection, ends, most)))
     try:
         answer.begin()
         body = answer.read()
@@ -137,8 +162,8 @@ def read_answer(connection: socket.socket, ends: float, most: int) -> Answer:
     return Answer(answer.status, answer.headers, body)
 
 
-class _Bounded(io.RawIOBase):
-    """What a connection sends until a moment of the monotonic clock, for a body of a number of bytes at most."""
+class Bounded(io.RawIOBase):
+    """A connection until a moment of the monotonic clock, which sends a body of a number of bytes at most."""
 
     def __init__(self, connection: socket.socket, ends: float, most: int) -> None:
         self._connection, self._ends, self._most, self._read = connection, ends, most, 0
@@ -147,10 +172,17 @@ class _Bounded(io.RawIOBase):
         """The one way in which a response reads from its connection."""
         return io.BufferedReader(self)
 
+    def sendall(self, data: Any) -> None:
+        """The one way in which a request writes to its connection."""
+        self._connection.settimeout(time_left(self._ends))
+        self._connection.sendall(data)
+
     def readable(self) -> bool:
+        """Always."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read what comes next; TimeoutError when the moment is past, ValueError when it is too much."""
         self._connection.settimeout(time_left(self._ends))
         count = self._connection.recv_into(buffer)
         self._read += count

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
+from monitors.few_callers import FewCallers
+from monitors.http_exchange import MOST, Bounded
 from monitors.sources.contract import Sample
 
+#: How long a question may take to come, and its answer to go (s).
+PATIENCE = 5.0
 
-class SampleServer(ThreadingHTTPServer):
+
+class SampleServer(FewCallers, HTTPServer):
     """Serves one sample.
 
     Parameters
@@ -21,8 +26,6 @@ class SampleServer(ThreadingHTTPServer):
     token : what askers have to show.
     latest : the latest sample, None before the first.
     """
-
-    daemon_threads = True
 
     def __init__(self, address: tuple[str, int], token: str, latest: Callable[[], Sample | None]) -> None:
         if not token:
@@ -35,14 +38,15 @@ class SampleServer(ThreadingHTTPServer):
         """Whether the asker showed the token; takes the same time however much of it is right."""
         return hmac.compare_digest(header.encode(), self._expected)
 
-    def start(self) -> None:
-        """Serve in a thread of its own until ``shutdown``."""
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
 
 class _Asker(BaseHTTPRequestHandler):
     server: SampleServer
-    timeout = 5.0
+    timeout = PATIENCE
+
+    def setup(self) -> None:
+        super().setup()
+        # One time for the whole head: by itself each byte would start it again.
+        self.rfile = Bounded(self.connection, time.monotonic() + PATIENCE, MOST).makefile("rb")
 
     def do_GET(self) -> None:
         sample = self.server.latest()

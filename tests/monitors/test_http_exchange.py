@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from base64 import b64encode
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_servers import body, serving
 
+from monitors import http_exchange
 from monitors.http_exchange import MOST, MOST_BESIDE, Answer, exchange, read_answer
 
 SOON = 30.0
@@ -178,3 +180,59 @@ def test_an_answer_in_single_bytes_is_the_same_and_ends_with_its_length() -> Non
 def test_what_comes_before_the_answer_is_passed_over() -> None:
     found = pieced(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")
     assert (found.status, found.body) == (204, b"")
+
+
+class Clock:
+    """A monotonic clock that stands still but for what connections take."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        """The time (s)."""
+        return self.now
+
+
+class Host:
+    """A socket of a host that takes some time to connect (s), more than it is given where it is silent."""
+
+    def __init__(self, clock: Clock, takes: float) -> None:
+        self.clock, self.takes, self.given, self.closed = clock, takes, math.inf, False
+
+    def settimeout(self, seconds: float) -> None:
+        """The time that it is given."""
+        self.given = seconds
+
+    def connect(self, _: object) -> None:
+        """Take as long as it does, or as it may."""
+        self.clock.now += min(self.takes, self.given)
+        if self.takes > self.given:
+            raise TimeoutError("silent")
+
+    def close(self) -> None:
+        """Not needed any more."""
+        self.closed = True
+
+
+@pytest.mark.parametrize(("takes", "last"), [((9.0, 9.0), 1.0), ((9.0, 9.0, 9.0, 9.0), 1.0), ((9.0, 0.25), 0.75)])
+def test_all_addresses_of_a_host_and_the_handshake_share_the_time(
+    takes: tuple[float, ...], last: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, shaken = Clock(), []
+    hosts = [Host(clock, each) for each in takes]
+    waiting = iter(hosts)
+
+    class Trust:
+        def wrap_socket(self, connection: Host, server_hostname: str) -> None:
+            shaken.append(connection.given)
+            raise TimeoutError("silent")
+
+    monkeypatch.setattr(http_exchange, "time", clock)
+    monkeypatch.setattr(http_exchange, "_system_trust", Trust)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", each) for each in takes])
+    monkeypatch.setattr(socket, "socket", lambda *_: next(waiting))
+    with pytest.raises(TimeoutError):
+        exchange("https://slow.example", "GET", headers={}, ends=101.0)
+    assert clock.now - 100.0 == pytest.approx(last)
+    assert shaken == ([pytest.approx(1.0 - last)] if last < 1.0 else [])
+    assert all(host.closed for host in hosts)

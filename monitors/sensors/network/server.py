@@ -10,17 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from monitors.few_callers import FewCallers
 from monitors.sensors.network.channel import Channel
 
 _log = logging.getLogger(__name__)
 
 #: Bytes that one probe may send at most, however fast the link.
 LARGEST_TRANSFER = 256 << 20
-#: Connections at a time: a probe, a token on its way, and a few strangers on their way out.
-_CALLERS = 8
 
 
-class ProbeServer(socketserver.ThreadingTCPServer):
+class ProbeServer(FewCallers, socketserver.TCPServer):
     """Answers echoes, takes in timed transfers, hands tokens on; one transfer at a time.
 
     Parameters
@@ -30,9 +29,6 @@ class ProbeServer(socketserver.ThreadingTCPServer):
     take_token : called with a token that was passed to this member; says whether it was taken.
     timeout : seconds after which a silent caller is dropped.
     """
-
-    allow_reuse_address = True
-    daemon_threads = True
 
     def __init__(
         self,
@@ -44,7 +40,6 @@ class ProbeServer(socketserver.ThreadingTCPServer):
     ) -> None:
         self._secret, self._take_token, self._timeout = secret, take_token, timeout
         self._transfer = threading.Lock()
-        self._callers = threading.BoundedSemaphore(_CALLERS)
         super().__init__(address, _Caller)
 
     @property
@@ -52,16 +47,8 @@ class ProbeServer(socketserver.ThreadingTCPServer):
         """The port it listens on, also where the system chose it."""
         return int(self.server_address[1])
 
-    def start(self) -> threading.Thread:
-        """Serve in a thread of its own until ``shutdown``."""
-        thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
-        thread.start()
-        return thread
-
     def handle(self, caller: _Caller) -> None:
         """Answer one caller until it hangs up."""
-        if not self._callers.acquire(blocking=False):
-            return
         try:
             caller.request.settimeout(self._timeout)
             channel = Channel(caller.request, self._secret, server=True)
@@ -69,8 +56,6 @@ class ProbeServer(socketserver.ThreadingTCPServer):
                 channel.send(self._answer(channel, channel.receive()))
         except (OSError, ValueError) as error:
             _log.debug("caller %s dropped: %s", caller.client_address, error)
-        finally:
-            self._callers.release()
 
     def _answer(self, channel: Channel, request: dict[str, Any]) -> dict[str, Any]:
         verb = request.get("verb")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import select
 import signal
 import socket
 import sqlite3
@@ -13,19 +14,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
 import httpx
 import pytest
+from waiting import until
 
 from monitors.agent.agent import Agent
 from monitors.agent.sender import BATCH, LONGEST_WAIT, PATH, Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import read_settings
 from monitors.agent.spool import KEPT_ASIDE, Spool
+from monitors.few_callers import MOST
 from monitors.sources.contract import Readings, Sample
 from monitors.sources.remote_agent import RemoteAgent
 
@@ -413,6 +416,53 @@ def test_a_remote_agent_is_read_by_bearers_of_the_token_only(tmp_path: Path) -> 
         statuses = {path: httpx.get(url + path, headers=headers, timeout=30.0).status_code for path in ("/", "/sample")}
         assert statuses == {"/": 404, "/sample": 200}
         server.shutdown()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SampleServer]:
+    """The server of an agent that waits for questions only a moment."""
+    monkeypatch.setattr("monitors.agent.server.PATIENCE", 0.5)
+    with SampleServer(("127.0.0.1", 0), "right", lambda: Sample("n0", 1.0, 0.5, 90.0)) as server:
+        server.start()
+        yield server
+        server.shutdown()
+
+
+def test_a_question_that_drips_in_is_given_up(server: SampleServer) -> None:
+    with socket.create_connection(server.server_address[:2], timeout=0.1) as slow:
+        for _ in range(300):  # ten seconds and more, many times the server's patience
+            try:
+                slow.sendall(b"x")
+                if slow.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("the server still listens")
+
+
+def test_no_more_than_a_few_callers_are_answered_at_a_time(
+    server: SampleServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monitors.agent.server.PATIENCE", 60.0)
+    monkeypatch.setattr("monitors.agent.server._Asker.timeout", 60.0)
+    before = threading.active_count()
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(server.server_address[:2])) for _ in range(3 * MOST)]
+        hung_up, _, _ = select.select(silent[MOST:], [], [], 30.0)
+        assert hung_up
+        assert threading.active_count() - before <= MOST
+        for each in silent[MOST:]:
+            each.settimeout(30.0)
+            assert each.recv(1) == b""
+
+    def answered() -> bool:
+        url = f"http://127.0.0.1:{server.server_address[1]}/sample"
+        return httpx.get(url, headers={"Authorization": "Bearer right"}, timeout=30.0).status_code == 200
+
+    until(answered, despite=httpx.HTTPError)
 
 
 def start_agent(tmp_path: Path, **settings: str) -> subprocess.Popen[str]:
