@@ -428,7 +428,7 @@ def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free
 
 def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Path) -> None:
     now = 4_000_000.0
-    events = ["|1000000|0|", "a1|1500000|1600000|DOWN*", "a2|2000000|2100000|DRAIN", "a2|3999000|0|DOWN"]
+    events = ["|1000000|0|", "a1|1500000|1600000|DOWN*", "a2|2000000|2100000|DRAIN", "a2|3999000|\u00b2|DOWN"]
     (commands / "sacctmgr").write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(events) + "\nEND\n")
     (commands / "sinfo").write_text("#!/bin/sh\nprintf 'a1\\na1\\na2\\n'\n")
     (commands / "sacctmgr").chmod(0o755)

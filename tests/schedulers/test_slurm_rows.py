@@ -9,6 +9,7 @@ import pytest
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, digest
 from metasched.schedulers.slurm import node_failures
+from metasched.schedulers.slurm.energy import accounted
 from metasched.schedulers.slurm.job_rows import (
     ACCOUNTED,
     CONTROLLED,
@@ -68,6 +69,19 @@ ENDED = EndedJob(
 def test_a_row_of_the_controller_becomes_an_ended_job(cells: dict[str, str], fields: dict[str, Any]) -> None:
     expected = {name: getattr(ENDED, name) for name in ENDED.__slots__} | fields
     assert ended_job(ROW | cells, "c", None) == EndedJob(**expected)
+
+
+@pytest.mark.parametrize("cell", ["0", "", "N/A", "Unknown", "(null)", "\u00b2", "\u0665"])
+def test_a_time_that_is_none_is_none_in_every_table(cell: str) -> None:
+    known = fate(ROW | {"SubmitTime": cell, "StartTime": cell, "EndTime": cell}, None)
+    booked = accounted_fate(LINE | {"Submit": cell, "Start": cell, "End": cell}, None)
+    assert {(each.submitted, each.started, each.ended) for each in (known, booked)} == {(None, None, None)}
+    row = dict.fromkeys(COLUMNS, cell) | {"JobID": "7", "State": "RUNNING", "Partition": "p", "NumCPUs": "4"}
+    queued = queued_job(row)
+    assert queued is not None
+    assert (queued.submitted, queued.started) == (None, None)
+    metered = {"JobIDRaw": "7", "NodeList": "n1", "AllocCPUS": "4", "Start": cell, "End": "9", "ConsumedEnergyRaw": "7"}
+    assert accounted([metered]) == {}
 
 
 def test_devices_make_a_job_special() -> None:

@@ -18,15 +18,26 @@ def nodes_in(cell: str) -> tuple[str, ...]:
         return ()
 
 
-def seconds_in(cell: str) -> float | None:
-    """A time (s); None where there is none.
+def number_in(cell: str) -> float | None:
+    """A whole number; None where there is none.
 
     Examples
     --------
-    >>> seconds_in("100"), seconds_in("Unknown")
-    (100.0, None)
+    >>> number_in("100"), number_in("0"), number_in("²"), number_in("N/A")
+    (100.0, 0.0, None, None)
     """
-    return float(cell) if cell.isdecimal() else None
+    return float(cell) if cell.isascii() and cell.isdecimal() else None
+
+
+def seconds_in(cell: str) -> float | None:
+    """A time in seconds since 1970; None where there is none, for which Slurm also prints 0.
+
+    Examples
+    --------
+    >>> seconds_in("100"), seconds_in("0"), seconds_in("Unknown")
+    (100.0, None, None)
+    """
+    return number_in(cell) or None
 
 
 def bytes_in(cell: str) -> bytes:
@@ -39,6 +50,6 @@ def name_in(cell: str) -> str:
     return plain(bytes_in(cell))
 
 
-def comment_in(cell: str) -> str:
-    """A comment as it is stored: what is not text is replaced, and so is what Slurm prints where there is none."""
-    return "" if cell == "(null)" else bytes_in(cell).decode(errors="replace")
+def text_in(cell: str) -> str:
+    """A text as it is stored: what is not text is replaced, and so is what Slurm prints where there is none."""
+    return "" if cell in NONE - {"0"} else bytes_in(cell).decode(errors="replace")

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from metasched.schedulers.commands import TIMEOUT, Commands
 
 
-def moment(seconds: float) -> str:
+def local_time(seconds: float) -> str:
     """A time (s) as sacct and sacctmgr understand it: they take local times, and no seconds since 1970."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
 
 
 def until_now(since: float) -> tuple[str, str]:
     """The options of sacct for what happened after a time (s): asked for states it finds none without an end."""
-    return f"--starttime={moment(since)}", "--endtime=now"
+    return f"--starttime={local_time(since)}", "--endtime=now"
 
 
 class SlurmCommands(Commands):

@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metasched.energy_share import Measured, Occupant, shares, steadiest
-from metasched.node_names import unfold
-from metasched.records import InputError
+from metasched.schedulers.slurm.cells import nodes_in, number_in, seconds_in
 from metasched.slurm_times import span
 from monitors.sources.power_history import Drawn
 
@@ -66,17 +65,13 @@ def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, MeteredJob]:
     found: dict[str, MeteredJob] = {}
     for row in rows:
         job, _, step = row["JobIDRaw"].partition(".")
-        joules = _number(row["ConsumedEnergyRaw"])
+        joules = number_in(row["ConsumedEnergyRaw"]) or 0.0
         if step:
             if job in found and joules > found[job].joules:
                 found[job] = replace(found[job], joules=joules)
             continue
-        try:
-            nodes = tuple(unfold(row["NodeList"], where="nodes"))
-        except InputError:
-            continue
-        start, end = _number(row["Start"]), _number(row["End"]) or math.inf
-        processors = _number(row["AllocCPUS"])
+        nodes, processors = nodes_in(row["NodeList"]), number_in(row["AllocCPUS"])
+        start, end = seconds_in(row["Start"]) or 0.0, seconds_in(row["End"]) or math.inf
         if not (nodes and processors and 0.0 < start < end):
             continue
         # While a job runs the accounting does not know what it used.
@@ -130,7 +125,3 @@ def energies(
             part, *_ = shares(drawn[node], occupants, processors[node], idle_watts, job.start, job.end)[0]
             found[number] = found.get(number, 0.0) + part
     return {number: own for number, own in found.items() if own > 0.0}
-
-
-def _number(text: str) -> float:
-    return float(text) if text.isascii() and text.isdecimal() else 0.0

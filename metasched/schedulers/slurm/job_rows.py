@@ -9,7 +9,7 @@ from metasched.jobs import Devices, EndedJob, Fate, Kind, digest, read_mark
 from metasched.node_names import unfold
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
-from metasched.schedulers.slurm.cells import NONE, bytes_in, comment_in, name_in, seconds_in
+from metasched.schedulers.slurm.cells import NONE, bytes_in, name_in, seconds_in, text_in
 from metasched.slurm_times import span
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
@@ -126,7 +126,7 @@ def _ended(
         return EndedJob(
             scheduler=scheduler,
             job=job,
-            comment=comment_in(row["Comment"]),
+            comment=text_in(row["Comment"]),
             partition=row["Partition"],
             nodes=tuple(unfold(row["NodeList"], where="nodes")),
             processors=int(processors) or None,
@@ -213,7 +213,7 @@ def started_job(row: Mapping[str, str], now: float) -> StartedJob | None:
     mark = read_mark(row["Comment"])
     if mark is None:
         return started
-    comment = comment_in(row["Comment"])
+    comment = text_in(row["Comment"])
     return replace(
         started, application=mark.application, problem_size=mark.problem_size, comment=comment,
         frequency=mark.settings.frequency,

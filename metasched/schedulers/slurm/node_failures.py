@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 
 from metasched.blocks.failures import FailureRate
-from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
+from metasched.schedulers.slurm.cells import seconds_in
+from metasched.schedulers.slurm.commands import SlurmCommands, local_time, until_now
 
 #: Length of the period whose records count (s).
 WINDOW = 365 * 86_400.0
@@ -25,13 +26,13 @@ def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRa
         When its records go back no time at all.
     """
     now = time.time() if now is None else now
-    query = "show", "event", f"start={moment(now - WINDOW)}", "format=nodename,timestart,timeend,state"
+    query = "show", "event", f"start={local_time(now - WINDOW)}", "format=nodename,timestart,timeend,state"
     events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *query).splitlines()]
     nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
     words = ("sacct", "--allusers", "--allocations", *until_now(now - WINDOW), "--state=NODE_FAIL")
     struck = commands.table(("End",), *words)
-    rows = [(node, _seconds(begin), _seconds(end, now), state) for node, begin, end, state in events]
-    return FailureRate.observed(*counted(rows, [_seconds(row["End"]) for row in struck], len(nodes), now))
+    rows = [(node, seconds_in(begin) or 0.0, seconds_in(end) or now, state) for node, begin, end, state in events]
+    return FailureRate.observed(*counted(rows, [seconds_in(row["End"]) or 0.0 for row in struck], len(nodes), now))
 
 
 def counted(
@@ -60,7 +61,3 @@ def counted(
     apart = sum(all(abs(end - begin) > SAME for begin in down) for end in struck)
     lost = sum(end - begin for node, begin, end, _ in rows if node)
     return len(down) + apart, nodes * (now - since) - lost
-
-
-def _seconds(text: str, otherwise: float = 0.0) -> float:
-    return float(text) if text.isdigit() and int(text) else otherwise

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metasched.history.queue import UNLIMITED, QueuedJob
-from metasched.node_names import unfold
-from metasched.records import InputError
+from metasched.schedulers.slurm.cells import nodes_in, seconds_in, text_in
 from metasched.slurm_times import span
 
 #: What a queue is asked for.
@@ -29,24 +28,16 @@ def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
     if row["State"] not in ("RUNNING", "PENDING") or not row["NumCPUs"].isdecimal():
         return None
     runs, limit = row["State"] == "RUNNING", span(row["TimeLimit"])
-    submitted, eligible, start = (moment(row[name]) for name in ("SubmitTime", "EligibleTime", "StartTime"))
-    try:
-        nodes = tuple(unfold(row["NodeList"], where="nodes")) if runs else ()
-    except InputError:
-        nodes = ()
+    submitted, eligible, start = (seconds_in(row[name]) for name in ("SubmitTime", "EligibleTime", "StartTime"))
+    nodes = nodes_in(row["NodeList"]) if runs else ()
     ran = max((limit or UNLIMITED) - (span(row["TimeLeft"]) or UNLIMITED), 0.0) if runs else None
     return QueuedJob(
         row["JobID"], frozenset(row["Partition"].split(",")), int(row["NumCPUs"]), limit, ran, nodes,
         runs or row["Reason"] in WAITING, max(filter(None, (submitted, eligible)), default=None),
         start if runs else None, None if runs else start,
-        user=_plain(row["UserName"]), name=_plain(row["Name"]), account=_plain(row["Account"]), qos=_plain(row["QOS"]),
-        executable=executable_of(_plain(row["Command"])),
+        user=text_in(row["UserName"]), name=text_in(row["Name"]), account=text_in(row["Account"]),
+        qos=text_in(row["QOS"]), executable=executable_of(text_in(row["Command"])),
     )  # fmt: skip
-
-
-def moment(text: str) -> float | None:
-    """A time in seconds since 1970, None where there is none."""
-    return float(text) if text.isdecimal() and int(text) else None
 
 
 def executable_of(command: str) -> str:
@@ -58,8 +49,3 @@ def executable_of(command: str) -> str:
     ('solve.sh', '')
     """
     return command.partition(" ")[0].rpartition("/")[2]
-
-
-def _plain(text: str) -> str:
-    """A name, empty where there is none; bytes that are no text are replaced."""
-    return "" if text in ("", "N/A", "(null)") else text.encode("utf-8", "surrogateescape").decode(errors="replace")
