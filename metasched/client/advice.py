@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from metasched.client.connection import ask
-from metasched.client.soundness import NAME, count, matching, number, one_line
+from metasched.client.soundness import NAME, count, matching, number
+from monitors.one_line import one_line
 
 #: How long the daemon may take in all (s).
 TIMEOUT = 2.0

@@ -12,7 +12,8 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.sampled import sampled
 from metasched.placement.loads.staleness import with_loads
 from metasched.records import Load
-from monitors.sources.contract import Readings, Source, one_line
+from monitors.one_line import one_line
+from monitors.sources.contract import Readings, Source
 from monitors.sources.screening import Rules
 from monitors.sources.settings import SourceTable
 

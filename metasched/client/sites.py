@@ -11,7 +11,8 @@ from typing import Any
 
 from metasched.client.advice import TIMEOUT
 from metasched.client.connection import ask
-from metasched.client.soundness import NAME, count, matching, number, one_line
+from metasched.client.soundness import NAME, count, matching, number
+from monitors.one_line import one_line
 
 #: How daemons answer, part of the deadline that the sites have, and how many of them may be named.
 FORMAT, LEFT, MOST = 1, 0.8, 1000

@@ -47,8 +47,3 @@ def number(value: Any) -> float:
     if type(value) not in (int, float) or not 0 < value < math.inf:
         raise ValueError("a number is invalid")
     return float(value)
-
-
-def one_line(text: str, most: int = 300) -> str:
-    """A text that somebody else wrote, as one printable line of at most ``most`` characters."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 2 * most]).split())[:most]

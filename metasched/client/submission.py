@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from metasched.client.completion import Ask, Estimate, estimates
+from metasched.client.soundness import NAME
 from metasched.placement.clusters.partition_queues import queue_waits
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.records import InputError
@@ -17,8 +17,6 @@ from metasched.schedulers.submission import JobRequest
 
 #: How long the choice may take in all (s).
 DEADLINE = 10.0
-#: Names of partitions: what could be anything else in a command line is not chosen.
-_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,254}", re.ASCII)
 
 Found = TypeVar("Found")
 
@@ -109,7 +107,7 @@ def _estimates(
         if mark is None:
             return []
         for partition in partitions:
-            if partition.name not in (asked.partitions or found) or not _NAME.fullmatch(partition.name):
+            if partition.name not in (asked.partitions or found) or not NAME.fullmatch(partition.name):
                 continue
             if partition.total is not None and partition.total < count:
                 too_small = True

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from metasched.client.soundness import one_line
 from metasched.records import InputError
 from metasched.sites.choice import SitePlacement, ranked_sites
 from metasched.sites.data import transfers
@@ -24,6 +23,7 @@ from metasched.sites.site_client import SiteAnswer, SiteClient, ask_site
 from metasched.sites.site_paths import SitePaths
 from metasched.sites.withdrawal import Verdict, verdict
 from metasched.store.database.sent_job_records import SentJobRecords
+from monitors.one_line import one_line
 
 #: No routes between sites are configured.
 NO_ROUTING = Routing()

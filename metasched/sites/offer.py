@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from metasched.client.soundness import one_line
 from metasched.placement.explaining.documents import EndsTable, PlacementTable
 from metasched.validation import first_error
+from monitors.one_line import one_line
 from monitors.validated_fields import ValidatedFields
 
 #: How daemons answer each other; one that answers in another way is not understood.

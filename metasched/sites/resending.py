@@ -23,8 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
-from metasched.client.soundness import one_line
 from metasched.records import InputError
+from monitors.one_line import one_line
 
 Step = Literal["sent", "leaves", "held", "gone", "there"]
 STEPS: tuple[Step, ...] = get_args(Step)

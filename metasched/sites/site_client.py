@@ -9,9 +9,9 @@ from threading import Lock, Thread
 from typing import Any
 
 from metasched.client.connection import ask
-from metasched.client.soundness import one_line
 from metasched.records import InputError
 from metasched.sites.settings import SiteTable
+from monitors.one_line import one_line
 
 #: Bytes of a site's answer that are read at most.
 MOST = 1 << 22

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from monitors.agent.posting import post
 from monitors.agent.spool import Spool
 from monitors.http_exchange import Answer
+from monitors.one_line import one_line
 from monitors.sources.contract import Sample
 
 _log = logging.getLogger(__name__)
@@ -43,7 +44,6 @@ class Sender:
     Attributes
     ----------
     failures : failures in a row.
-    refused : samples that the daemon said it can never take, one by one.
     """
 
     def __init__(
@@ -59,7 +59,6 @@ class Sender:
         self._token, self._timeout, self._clock = token, timeout, clock
         self._not_before = -math.inf
         self.failures = 0
-        self.refused = 0
         self._said = ""
         #: The last sample of a name that the node had before, and for which its token does not speak.
         self._former = 0
@@ -82,11 +81,9 @@ class Sender:
                 most = len(batch) // 2  # close in on the one that it is about, and lose no other
                 continue
             if status in _NEVER:
-                self.refused += 1
                 _log.error("the daemon rejects a sample: HTTP %d, %s", status, batch[0][1])
             else:
                 taken += len(batch) - left_out
-                self.refused += left_out
             self._spool.forget(batch[-1][0])
             self.failures, most = 0, min(2 * most, BATCH)
         return taken
@@ -140,10 +137,9 @@ class Sender:
 def _detail(answer: Answer) -> str:
     """The reason that the daemon gives, in brackets; empty where there is none."""
     try:
-        said = str(json.loads(answer.body)["detail"])[:200]
+        return f" ({one_line(json.loads(answer.body)['detail'], 200)})"
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return f" ({''.join(each if each.isprintable() else '?' for each in said)})"
 
 
 def _refusals(answer: Answer) -> dict[str, int]:

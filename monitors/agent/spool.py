@@ -1,8 +1,9 @@
 """Samples on disk until the daemon has them: :class:`Spool`, which never loses a stored sample.
 
 SQLite with full synchronisation: when :meth:`Spool.keep` returns, the sample survives a crash and a power cut. When the
-spool is full the oldest samples go first, and are counted. A file that turns out to be damaged is set aside under
-another name, where an administrator may inspect it, and a new one is begun: a node is not left unmonitored for it.
+spool is full the oldest samples go first, which is logged when it begins. A file that turns out to be damaged is set
+aside under another name, where an administrator may inspect it, and a new one is begun: a node is not left unmonitored
+for it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,6 @@ class Spool:
     path : the file; its folder is made where it is missing.
     capacity : how many samples are kept at most.
 
-    Attributes
-    ----------
-    lost : samples that went because the spool was full.
-    set_aside : the damaged files that were set aside.
-
     Raises
     ------
     ValueError : the file cannot be opened or written.
@@ -60,7 +56,7 @@ class Spool:
     """
 
     def __init__(self, path: Path, capacity: int = 1_000_000) -> None:
-        self.capacity, self.lost, self.set_aside = capacity, 0, list[Path]()
+        self.capacity, self._full = capacity, False
         self._path, self._lock = path, threading.Lock()
         try:
             if str(path) != ":memory:":
@@ -112,6 +108,7 @@ class Spool:
 
         def delete() -> None:
             self._count -= self._file.execute("DELETE FROM samples WHERE number <= ?", (last,)).rowcount
+            self._full = False
 
         self._done(delete)
 
@@ -159,7 +156,6 @@ class Spool:
                 log.rename(aside.with_name(aside.name + beside))
         reason = " ".join(str(error).split())
         _log.error("%s is damaged (%s): it is renamed to %s, and a new spool is created", self._path, reason, aside)
-        self.set_aside.append(aside)
         named = self._path.parent.glob(f"{self._path.name}.damaged-*")
         kept = sorted(each for each in named if each.suffix[-1].isdigit())
         for old in kept[:-KEPT_ASIDE]:
@@ -172,7 +168,9 @@ class Spool:
             "DELETE FROM samples WHERE number IN (SELECT number FROM samples ORDER BY number LIMIT ?)", (count,)
         ).rowcount
         self._count -= dropped
-        self.lost += dropped
+        if not self._full:
+            _log.warning("%s is full: the oldest samples are dropped, %d are kept", self._path, self.capacity)
+        self._full = True
 
 
 def _damaged(error: Exception) -> bool:

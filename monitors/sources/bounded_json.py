@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from monitors.http_exchange import exchange
-from monitors.sources.contract import one_line
+from monitors.one_line import one_line
 
 #: Bytes of one answer at most: some 100,000 nodes.
 LARGEST = 16 << 20

@@ -68,9 +68,3 @@ class Source(Protocol):
 
     def read(self) -> Readings:
         """The latest samples; takes a few seconds at most and does not raise."""
-
-
-def one_line(error: Exception) -> str:
-    """The message of an error, without line breaks and control characters, at most 200 characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return "".join(character if character.isprintable() else "?" for character in text)[:200]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monitors.sources.contract import one_line
+from monitors.one_line import one_line
 from monitors.sources.prometheus_server import PrometheusServer
 
 Floats = NDArray[np.float64]

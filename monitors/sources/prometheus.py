@@ -6,8 +6,9 @@ import math
 import time
 from collections.abc import Mapping
 
+from monitors.one_line import one_line
 from monitors.sensors.cpu_views import utilisation_view
-from monitors.sources.contract import Readings, Sample, one_line
+from monitors.sources.contract import Readings, Sample
 from monitors.sources.prometheus_server import PrometheusServer
 
 #: Interfaces that lead nowhere outside the node.

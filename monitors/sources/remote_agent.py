@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from monitors.one_line import one_line
 from monitors.sources.bounded_json import fetch
-from monitors.sources.contract import Readings, Sample, one_line
+from monitors.sources.contract import Readings, Sample
 
 
 class RemoteAgent:

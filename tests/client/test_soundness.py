@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from metasched.client.soundness import NAME, count, matching, number, one_line
+from metasched.client.soundness import NAME, count, matching, number
+from monitors.one_line import one_line
 
 
 def test_a_line_of_somebody_else_is_printable() -> None:

@@ -15,9 +15,9 @@ from rich.table import Table
 from metasched.cli import options, output
 from metasched.cli.configured import ask_daemon
 from metasched.cli.placements import rankings
-from metasched.client.soundness import one_line
 from metasched.plain_numbers import plain, span
 from metasched.records import InputError
+from monitors.one_line import one_line
 
 sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show their state.",
                     no_args_is_help=True)  # fmt: skip

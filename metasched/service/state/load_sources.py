@@ -12,7 +12,8 @@ from typing import Any
 from metasched.node_names import unfold
 from metasched.placement.loads.sampled import Sampled
 from metasched.records import InputError
-from monitors.sources.contract import Sample, Source, one_line
+from monitors.one_line import one_line
+from monitors.sources.contract import Sample, Source
 from monitors.sources.settings import SourceTable
 
 _log = logging.getLogger(__name__)

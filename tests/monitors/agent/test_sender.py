@@ -64,7 +64,7 @@ def test_of_samples_that_can_never_be_taken_each_is_left_out_and_no_other(
         sender, spool, _ = sending(Path(":memory:"), count, reply, patch)
         assert sender.send() == count - len(bad & set(range(count)))
     assert taken == [float(moment) for moment in range(count) if moment not in bad]
-    assert (len(spool), sender.refused, sender.failures) == (0, len(bad & set(range(count))), 0)
+    assert (len(spool), sender.failures) == (0, 0)
 
 
 def test_samples_are_sent_in_whole_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_refused_samples_of_a_batch_are_counted_and_told(
 ) -> None:
     body = {"refused": {"too old": 2, "x" * 80: 1, "none": 0}}
     sender, spool, _ = sending(tmp_path / "s.db", 5, lambda *_: answer(200, body), monkeypatch)
-    assert (sender.send(), sender.refused, len(spool)) == (2, 3, 0)
+    assert (sender.send(), len(spool)) == (2, 0)
     assert caplog.messages == [f"the daemon rejected samples: {{'too old': 2, '{'x' * 60}': 1}}"]
 
 
@@ -92,7 +92,7 @@ def test_an_answer_that_tells_no_refusals_refuses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
     sender, _, _ = sending(tmp_path / "s.db", 5, lambda *_: answer(200, body), monkeypatch)
-    assert (sender.send(), sender.refused) == (5, 0)
+    assert sender.send() == 5
 
 
 def test_after_each_failure_it_waits_up_to_twice_as_long_and_no_longer_than_five_minutes(
@@ -153,7 +153,7 @@ def test_the_next_daemon_is_asked_before_it_waits(
     ("body", "said"),
     [
         ({"detail": "too many"}, " (too many)"),
-        ({"detail": "a\nb\x1b"}, " (a?b?)"),
+        ({"detail": "a\nb\x1b"}, " (a b)"),
         ({"detail": "d" * 300}, f" ({'d' * 200})"),
         ({"detail": ["x"]}, " (['x'])"),
         ({}, ""),
