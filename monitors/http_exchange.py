@@ -178,7 +178,7 @@ class Bounded(io.RawIOBase):
         self._connection.sendall(data)
 
     def readable(self) -> bool:
-        """Always."""
+        """What is waited for can always be read, to a buffered reader's mind."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -27,6 +27,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 _EVERY_TICK = 8
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
+#: Runs that a running median is over.
+WINDOW = 15
 
 
 def predicted_against_measured(evaluation: Evaluation, title: str, learned: Sequence[Outcome] = ()) -> Figure:
@@ -69,7 +71,7 @@ def predicted_against_measured(evaluation: Evaluation, title: str, learned: Sequ
     return figure
 
 
-def error_over_time(evaluations: Mapping[str, Evaluation], title: str, window: int = 15) -> Figure:
+def error_over_time(evaluations: Mapping[str, Evaluation], title: str) -> Figure:
     """Percentage prediction error in the order of the runs, and its running median (the paper's Fig. 4)."""
     figure, axes = _new(title)
     for position, (name, evaluation) in enumerate(evaluations.items()):
@@ -77,10 +79,10 @@ def error_over_time(evaluations: Mapping[str, Evaluation], title: str, window: i
         colour = COLOURS[position % len(COLOURS)]
         order = np.arange(1, len(ppe) + 1)
         axes.plot(order, ppe, MARKERS[position % len(MARKERS)], color=colour, markersize=3, alpha=0.35)
-        axes.plot(order, _running_median(ppe, window), LINES[position % len(LINES)], color=colour, label=name)
+        axes.plot(order, _running_median(ppe), LINES[position % len(LINES)], color=colour, label=name)
     axes.set(xlabel="run, in order of time", ylabel="percentage prediction error (%)")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize="small", title=f"points, and median of {window}", title_fontsize="small")
+    axes.legend(fontsize="small", title=f"points, and median of {WINDOW}", title_fontsize="small")
     return figure
 
 
@@ -151,5 +153,5 @@ def _new(title: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _running_median(values: Floats, window: int) -> Floats:
-    return np.array([np.median(values[max(0, end - window) : end]) for end in range(1, len(values) + 1)])
+def _running_median(values: Floats) -> Floats:
+    return np.array([np.median(values[max(0, end - WINDOW) : end]) for end in range(1, len(values) + 1)])

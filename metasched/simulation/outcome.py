@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from metasched.blocks.failures import from_scratch
 from metasched.simulation.application import Application
-from metasched.simulation.engine import STEPS, Simulation
+from metasched.simulation.engine import Simulation
 from metasched.simulation.groups import Group
 from metasched.simulation.system import Placement, System
 
@@ -62,8 +62,6 @@ def simulate(
     application: Application,
     processes: Mapping[str, int],
     variables: Mapping[str, float] | None = None,
-    steps: int = STEPS,
-    together: bool = True,
 ) -> Outcome:
     """Simulate an application on a system.
 
@@ -71,7 +69,6 @@ def simulate(
     ----------
     processes : how many of each label.
     variables : values that differ from the application's own.
-    steps, together : as :class:`metasched.simulation.engine.Simulation` takes them.
 
     Raises
     ------
@@ -79,7 +76,7 @@ def simulate(
         When a label has no slots, or the application cannot run to its end.
     """
     placement = Placement(system, processes)
-    groups = Simulation(application, placement, variables, steps, together).run()
+    groups = Simulation(application, placement, variables).run()
     finished = {label: np.zeros(count) for label, count in processes.items()}
     busy = {label: np.zeros(count) for label, count in processes.items()}
     for group in groups:

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from metasched.schedulers.commands import ExitError, run
 from metasched.schedulers.portable import Portable
+from monitors.bounded_commands import ExitError, run
 
 #: Time limit of a submission, and for how long an unused connection stays open (s).
 TIMEOUT, PERSISTS = 60.0, 600

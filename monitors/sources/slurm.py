@@ -8,15 +8,13 @@ monitor runs.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import time
-from collections.abc import Sequence
 from typing import Any
 
+from monitors.bounded_commands import run
+from monitors.one_line import one_line
 from monitors.sensors.cpu_views import queue_view
-from monitors.sources.bounded_json import LARGEST
-from monitors.sources.contract import Readings, Sample, one_line
+from monitors.sources.contract import Readings, Sample
 
 #: From this number on Slurm means that it does not know (NO_VAL and INFINITE of slurm.h).
 _NO_VALUE = 0xFFFFFFFC
@@ -27,37 +25,22 @@ class Slurm:
 
     Parameters
     ----------
-    command : the program, with its arguments.
     configuration : path of slurm.conf, empty for the usual one.
     timeout : seconds to wait.
     """
 
     name = "Slurm"
 
-    def __init__(
-        self, command: Sequence[str] = ("sinfo", "--json"), *, configuration: str = "", timeout: float = 5.0
-    ) -> None:
-        self._command, self._timeout = tuple(command), timeout
+    def __init__(self, *, configuration: str = "", timeout: float = 5.0) -> None:
+        self._timeout = timeout
         self._environment = {"SLURM_CONF": configuration} if configuration else {}
 
     def read(self) -> Readings:
         """The latest sample of each node that reports its load."""
         try:
-            answer = subprocess.run(  # noqa: S603 - a fixed command without a shell
-                self._command,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                timeout=self._timeout,
-                check=True,
-                env=os.environ | self._environment,
-            )
-            if len(answer.stdout) > 4 * LARGEST:
-                raise ValueError(f"the answer is longer than {4 * LARGEST} bytes")
-            return parsed(json.loads(answer.stdout), time.time())
-        except subprocess.CalledProcessError as error:
-            said = one_line(ValueError(error.stderr.decode(errors="replace")))
-            return Readings(fault=f"{self._command[0]} failed with status {error.returncode}: {said}")
-        except (OSError, subprocess.SubprocessError, ValueError, RecursionError) as error:
+            printed = run("sinfo", "--json", environment=self._environment, timeout=self._timeout)
+            return parsed(json.loads(printed.encode(errors="surrogateescape")), time.time())
+        except (RuntimeError, ValueError) as error:
             return Readings(fault=one_line(error))
 
 

@@ -57,11 +57,11 @@ def test_whom_the_socket_is_closed_to_asks_at_the_address(tmp_path: Path) -> Non
 def test_a_url_without_a_port_means_that_of_its_scheme(url: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[tuple[str, int]] = []
 
-    def refuse(address: tuple[str, int], timeout: float) -> socket.socket:
-        called.append(address)
-        raise ConnectionRefusedError(f"nothing listens at {address} within {timeout:g} s")
+    def unknown(host: str, port: int, **_: object) -> list[Any]:
+        called.append((host, port))
+        raise socket.gaierror(f"no address of {host}")
 
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(RuntimeError, match="does not answer"):
         ask(url, "GET", "/v1/status")
     assert called == [("h", port)]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from metasched.schedulers import commands
 from metasched.schedulers.commands import Commands
 from metasched.schedulers.slurm.commands import SlurmCommands
+from monitors import bounded_commands
 
 Script = Callable[[str], str]
 
@@ -38,7 +38,7 @@ def test_what_is_no_json_is_named_with_the_command_and_nothing_may_stand_for_not
 
 
 def test_more_than_a_listing_can_have_is_not_read(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "MOST_OUTPUT", 1000)
+    monkeypatch.setattr(bounded_commands, "MOST_OUTPUT", 1000)
     name = script("head -c 1000 /dev/zero")
     assert len(Commands({}, 30.0).run(name)) == 1000
     script("head -c 1000000 /dev/zero")

@@ -24,10 +24,10 @@ import pytest
 from metasched.cli import main
 from metasched.cli.placements import submit as submit_verb
 from metasched.client import submission
-from metasched.schedulers import commands
 from metasched.schedulers.contract import Source
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
+from monitors import bounded_commands
 from tests.schedulers import flux_answers, htcondor_answers, oar_answers, pbs_answers
 from tests.schedulers.test_grid_engine import QSTAT
 from tests.schedulers.test_slurm import SINFO, table
@@ -130,7 +130,7 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sche
     """Submits a job with commands and a daemon as they are told to be; the exit status, then what was handed over."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(submission, "DEADLINE", 5.0)
-    monkeypatch.setattr(commands, "MOST_OUTPUT", 1 << 20)
+    monkeypatch.setattr(bounded_commands, "MOST_OUTPUT", 1 << 20)
 
     def submit(scheduler: Scheduler, listen: str, faulty: str, patience: float = 0.3) -> list[Any]:
         monkeypatch.setattr(submit_verb, "TIMEOUT", patience)
@@ -249,7 +249,7 @@ def test_faulty_commands_are_errors_of_one_kind(
     scheduler: Scheduler, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(commands, "MOST_OUTPUT", 1 << 20)
+    monkeypatch.setattr(bounded_commands, "MOST_OUTPUT", 1 << 20)
     install(tmp_path, scheduler, FAULTY[fault])
     settings = tomllib.loads(scheduler.table.format(folder=tmp_path))
     (source,) = sources(Configuration.model_validate(settings), timeout=PATIENCE[fault])

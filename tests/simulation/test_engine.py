@@ -319,7 +319,7 @@ def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
 )
 def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> None:
     with pytest.raises(InputError, match=lines) as refused:
-        simulate(system(a=1, b=1), parse(text), {"a": 1, "b": 1}, steps=5_000)
+        Simulation(parse(text), Placement(system(a=1, b=1), {"a": 1, "b": 1}), steps=5_000).run()
     assert "\n" not in str(refused.value)
 
 

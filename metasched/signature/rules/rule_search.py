@@ -129,16 +129,14 @@ class RuleSearch:
                 add(unruled, self.shapes[program.leaves[leaf].shape].name, at.size * seen[place].size, seconds)
         return regression(samples, table[:, -1])
 
-    def _samples(self, of: Ints, table: Floats, depth: int, listed: bool = False) -> Samples:
-        key = of.tobytes(), table.tobytes(), depth, listed
+    def _samples(self, of: Ints, table: Floats, depth: int) -> Samples:
+        key = of.tobytes(), table.tobytes(), depth
         if key in self.sampled:
             self.sampled.move_to_end(key)
             return self.sampled[key]
         env = {"r": table[:, 0]}
         env |= {f"i{each}": table[:, 1 + each] for each in range(depth)}
         env |= {f"c{each}": table[:, 1 + depth + each] for each in range(depth)}
-        if listed:
-            env |= {"j": table[:, 1 + 2 * depth], "m": table[:, 2 + 2 * depth]}
         self.sampled[key] = Samples(of, env, depth, self.topology)
         if len(self.sampled) > MOST_SAMPLES:
             self.sampled.popitem(last=False)

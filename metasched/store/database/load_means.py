@@ -66,7 +66,7 @@ def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) 
     return len(minutes)
 
 
-def roll_up(store: Store, now: float | None, *, since: float | None = None) -> int:
+def roll_up(store: Store, now: float, *, since: float | None = None) -> None:
     """Make the means of all slots that are over; those that began before ``since`` stay as they are.
 
     Parameters
@@ -74,17 +74,13 @@ def roll_up(store: Store, now: float | None, *, since: float | None = None) -> i
     store : where the loads are.
     now : the present (s); a slot is over when its end is not after it.
     since : time from which on slots are computed again (s); by default from the newest one on, or all if there is none.
-
-    Returns
-    -------
-    Number of means computed.
     """
-    moment = time.time() if now is None else now
     with writing(store.engine, long=True) as connection:
         if since is None:
             newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
             since = -math.inf if newest is None else newest
-        return sum(_make(connection, step, since, moment) for step in STEPS)
+        for step in STEPS:
+            _make(connection, step, since, now)
 
 
 def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
@@ -118,8 +114,8 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
     return Loads.sort(node, moment, cpu, bandwidth)
 
 
-def forget_means(connection: Connection, step: int, before: float) -> int:
-    """Remove the means over ``step`` seconds that began before a time; return how many.
+def forget_means(connection: Connection, step: int, before: float) -> None:
+    """Remove the means over ``step`` seconds that began before a time.
 
     Parameters
     ----------
@@ -127,10 +123,10 @@ def forget_means(connection: Connection, step: int, before: float) -> int:
     step : length of each mean (s).
     before : seconds since 1970.
     """
-    return connection.execute(delete(LoadMeanRow).where(LoadMeanRow.step == step, LoadMeanRow.time < before)).rowcount
+    connection.execute(delete(LoadMeanRow).where(LoadMeanRow.step == step, LoadMeanRow.time < before))
 
 
-def _make(connection: Connection, step: int, since: float, now: float) -> int:
+def _make(connection: Connection, step: int, since: float, now: float) -> None:
     """Make the slots of one step again: those that begin in [since, now] and are over."""
     first, end = _slot(since, step), _slot(now, step)
     source = _from_samples(step, first, end) if step == FIVE_MINUTES else _from_means(step, first, end)
@@ -145,7 +141,7 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
         connection.execute(delete(LoadMeanRow).where(inside, again))
     else:
         connection.execute(delete(LoadMeanRow).where(inside))
-    return connection.execute(means.insert().from_select(names, made)).rowcount
+    connection.execute(means.insert().from_select(names, made))
 
 
 def _make_slot(connection: Connection, slot: int, now: float) -> None:

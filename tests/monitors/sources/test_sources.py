@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 from odd_servers import Answer, body, drip, flood, prometheus, serving
 from pydantic import ValidationError
 
+from monitors import bounded_commands
+from monitors.one_line import one_line
 from monitors.sources import bounded_json
-from monitors.sources.contract import Readings, Sample, one_line
+from monitors.sources.contract import Readings, Sample
 from monitors.sources.prometheus import Prometheus
 from monitors.sources.remote_agent import RemoteAgent
 from monitors.sources.settings import SourceTable
@@ -26,8 +29,19 @@ from monitors.sources.this_host import ThisHost
 CLOSED = "http://127.0.0.1:9"
 
 
-def sinfo(script: str, timeout: float = 20.0) -> Slurm:
-    return Slurm((sys.executable, "-c", script), timeout=timeout)
+Sinfo = Callable[[str], None]
+
+
+@pytest.fixture
+def sinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sinfo:
+    """Makes the program of this name on the path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def make(script: str) -> None:
+        (tmp_path / "sinfo").write_text(f"#!{sys.executable}\n{script}\n")
+        (tmp_path / "sinfo").chmod(0o755)
+
+    return make
 
 
 def fault_of(readings: Readings) -> str:
@@ -44,19 +58,39 @@ def fault_of(readings: Readings) -> str:
         (Prometheus(CLOSED, timeout=1.0), "connection"),
         (Prometheus(CLOSED, token_file=Path("/nonexistent/token")), "/nonexistent/token"),
         (RemoteAgent(CLOSED, timeout=1.0), "connection"),
-        (Slurm(("no-such-program",)), "no-such-program"),
-        (sinfo("import sys; sys.exit('Unable to\\n contact slurm')"), "status 1: Unable to contact slurm"),
-        (sinfo("import time; time.sleep(60)", timeout=0.2), "timed out"),
-        (sinfo("print('{')"), "Expecting"),
-        (sinfo("print('[' * 100_000)"), "recursion"),
-        (sinfo("print('[]')"), "holds no nodes"),
-        (sinfo("print('{\"nodes\": []}')"), "no node reports its load"),
         (ThisHost(lambda: math.nan, lambda: 1.0), "too soon"),
         (ThisHost(lambda: 7.0, lambda: 1.0), "expected a share"),
     ],
 )
 def test_a_source_that_cannot_answer_says_why_in_one_line(source, said: str) -> None:
     assert said in fault_of(source.read())
+
+
+@pytest.mark.parametrize(
+    ("script", "timeout", "said"),
+    [
+        ("", 20.0, "Expecting"),
+        ("import sys; sys.exit('Unable to\\n contact slurm')", 20.0, "status 1: Unable to contact slurm"),
+        ("import time; time.sleep(60)", 0.2, "sinfo took longer than 0.2 s"),
+        ("print('{')", 20.0, "Expecting"),
+        ("print('[' * 100_000)", 20.0, "recursion"),
+        ("print('[]')", 20.0, "holds no nodes"),
+        ("print('{\"nodes\": []}')", 20.0, "no node reports its load"),
+        ("while True: print('x' * 10_000)", 20.0, "sinfo prints more than 100,000 bytes"),
+        ("import sys; sys.stdout.buffer.write(bytes([255]))", 20.0, "invalid"),
+    ],
+)
+def test_whatever_sinfo_prints_becomes_a_fault(
+    script: str, timeout: float, said: str, sinfo: Sinfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_commands, "MOST_OUTPUT", 100_000 if "while" in script else 1 << 20)
+    sinfo(script)
+    assert said in fault_of(Slurm(timeout=timeout).read())
+
+
+def test_where_there_is_no_sinfo_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert fault_of(Slurm().read()) == "sinfo cannot be run: No such file or directory"
 
 
 HOSTILE: dict[str, tuple[Answer, str]] = {
@@ -68,7 +102,7 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "is a list": (body("[]"), ""),
     "is empty": (body(""), "Expecting value"),
     "is other JSON": (body('{"data": {"result": [{"metric": {"instance": "n"}, "value": 7}]}}'), ""),
-    "refuses": (body("who\n are\x1b[2J you?", 401), "HTTP 401: who are?[2J you?"),
+    "refuses": (body("who\n are\x1b[2J you?", 401), "HTTP 401: who are [2J you?"),
     "redirects": (body("", 302, Location="http://127.0.0.1:9/"), "HTTP 302"),
     "is compressed": (body(gzip.compress(b"0" * 10_000_000), 200, **{"Content-Encoding": "gzip"}), ""),
     "has a number that is none": (body('{"node": "n", "time": 1, "available_cpu": "x"}'), ""),
@@ -95,7 +129,7 @@ def test_an_answer_that_is_nested_too_deeply_is_refused() -> None:
 def test_a_fault_is_one_line_whatever_a_server_says(text: str) -> None:
     line = one_line(ValueError(text))
     assert line.isprintable()
-    assert 0 < len(line) <= 200
+    assert 0 < len(line) <= 300
 
 
 def test_the_token_is_read_anew_at_every_question(tmp_path: Path) -> None:
@@ -147,7 +181,7 @@ def test_the_questions_carry_label_and_matchers() -> None:
 
 
 @pytest.mark.parametrize("load", [250, {"set": True, "infinite": False, "number": 250}])
-def test_slurm_tells_of_loads_in_hundredths(load: object) -> None:
+def test_slurm_tells_of_loads_in_hundredths(load: object, sinfo: Sinfo) -> None:
     nodes = [
         {"name": "n0", "cpus": 2, "cpu_load": load},
         {"name": "silent", "cpus": 2, "cpu_load": 4294967294},
@@ -156,7 +190,8 @@ def test_slurm_tells_of_loads_in_hundredths(load: object) -> None:
         {"cpus": 2},
         7,
     ]
-    (sample,) = sinfo(f"print('''{json.dumps({'nodes': nodes})}''')").read().samples
+    sinfo(f"print('''{json.dumps({'nodes': nodes})}''')")
+    (sample,) = Slurm(timeout=20.0).read().samples
     assert (sample.node, sample.available_cpu) == ("n0", pytest.approx(2 / 3.5))
     assert math.isnan(sample.available_bandwidth)
     assert abs(sample.time - time.time()) < 60
