@@ -406,6 +406,24 @@ def clocks_of(predictor: Predictor) -> tuple[float, float] | None:
     return found
 
 
+def clock_spread(
+    predictor: Predictor,
+    beside: float | None,
+    problem_size: ArrayLike,
+    processors: ArrayLike,
+    available_cpu: ArrayLike,
+    available_bandwidth: ArrayLike,
+) -> Floats:
+    """Spreads of the logarithms of times over those of the same predictor at another clock (MHz), shape (n,).
+
+    0 where its method knows no doubt about the effect of the clock.
+    """
+    columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    asked = getattr(predictor, "clock_spread", None)
+    found: Floats = np.zeros(len(columns[0])) if asked is None else asked(beside, *columns)
+    return found
+
+
 def energy_predictor(predictor: Predictor) -> Predictor | None:
     """The predictor of the energy of runs whose times a predictor predicts, with joules instead of seconds.
 

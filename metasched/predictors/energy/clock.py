@@ -129,22 +129,33 @@ class Clock:
         share, power = self.share(points), float(np.exp(self.numbers[6]))
         return np.asarray((share * ratio**power + 1.0 - share) ** (1.0 / power))
 
-    def spread(self, points: Floats, frequency: float) -> Floats:
-        """Spread of the logarithm of :meth:`factor`, for points (n, 4) and a clock (MHz); shape (n,).
+    def spread(self, points: Floats, frequency: float, beside: float | None = None) -> Floats:
+        """Spread of the logarithm of the time at one clock over that at another, for points (n, 4); shape (n,).
 
-        The doubt about the numbers, by the slopes of that logarithm in them, and what a clock outside those learned
-        adds.
+        The doubt about the numbers, by the slopes of that logarithm in them, and what clocks outside those learned add.
+        What both clocks owe to the same numbers cancels out.
+
+        Parameters
+        ----------
+        points : log N, log P, log cpu and log bw of each run.
+        frequency : the clock (MHz).
+        beside : the other one (MHz); the reference where None.
         """
+        beside = self.reference if beside is None else beside
+        away = np.full(len(points), OUTSIDE * abs(self._away(frequency) - self._away(beside)))
+        if not self.doubt:
+            return away
+        slopes = self._slopes(points, frequency) - self._slopes(points, beside)
+        return np.asarray(np.hypot(np.linalg.norm(slopes @ np.reshape(self.doubt, (len(MEANS), -1)).T, axis=1), away))
+
+    def _slopes(self, points: Floats, frequency: float) -> Floats:
+        """Derivatives of the logarithm of :meth:`factor` by the numbers, shape (n, 7)."""
         ratio, power = self.reference / frequency, float(np.exp(self.numbers[6]))
-        away = OUTSIDE * max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0)
-        if not self.doubt or ratio == 1.0:
-            return np.full(len(points), away)
         share, paced = self.share(points), ratio**power
         mixed = share * paced + 1.0 - share
         by_logit = (paced - 1.0) * share * (1.0 - share) / (power * mixed)
         by_power = share * paced * np.log(ratio) / mixed - np.log(mixed) / power
-        slopes = np.column_stack([by_logit[:, None] * self._features(points), by_power])
-        return np.asarray(np.hypot(np.linalg.norm(slopes @ np.reshape(self.doubt, (len(MEANS), -1)).T, axis=1), away))
+        return np.column_stack([by_logit[:, None] * self._features(points), by_power])
 
     def pace(self, points: Floats, frequency: Floats) -> Floats:
         """The share of the time that work bound by the clock would take alone, at some clocks (MHz).
@@ -157,7 +168,11 @@ class Clock:
 
     def outside(self, frequency: float) -> float:
         """The distance of a clock (MHz) from the learned ones, on the logarithm."""
-        return float(max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0))
+        return abs(self._away(frequency))
+
+    def _away(self, frequency: float) -> float:
+        """That distance with its sign: above 0 for clocks higher than those learned."""
+        return float(np.log(frequency / np.clip(frequency, self.least, self.most)))
 
 
 def frequencies(recorded: Sequence[float | None]) -> Floats:

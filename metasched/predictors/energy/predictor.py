@@ -323,6 +323,13 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
             return (f"frequency {self.asked:g} MHz is outside the {clock.least:g} to {clock.most:g} MHz learned",)
         return ()
 
+    def clock_spread(self, beside: float | None, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Spreads of the logarithms of its times over those at another clock (MHz), for arrays of one shape (n,)."""
+        clock = self.state.clock
+        if clock is None:
+            return np.zeros(len(n))
+        return clock.spread(np.log(np.stack([n, p, cpu, bw], axis=1)), self._frequency, beside)
+
     def _predicted(self, columns: Columns, level: float) -> Predictions:
         return _at_clock(self.times.predict_many(*columns, level=level), *self._by_clock(*columns))
 

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from command_line import call
+from hypothesis import given
+from hypothesis import strategies as st
 from known_model import Known
 from metered_runs import made
 
@@ -27,7 +30,9 @@ from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.placement.ranking.reasons import Cause
-from metasched.predictors.contract import energy_predictor, under
+from metasched.placement.ranking.slowdown import LEVEL, Latest, latest
+from metasched.placement.search.joined_clusters import lay_out
+from metasched.predictors.contract import clock_spread, energy_predictor, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import InputError, Request, Settings
 from metasched.store import documents
@@ -60,14 +65,21 @@ def every(learned: MeteredPredictor) -> list[tuple[float, float, int, float]]:
     return found
 
 
+def in_doubt(learned: MeteredPredictor, f: float, beside: float, p: int, cpu: float) -> float:
+    """What is kept, on the logarithm of the time, for the doubt about a clock beside another."""
+    known = clock_spread(under(learned, Settings(frequency=f)), beside, 900, p, cpu, 90.0)
+    return float(scipy.special.ndtri(0.5 + 0.5 * LEVEL) * known[0])
+
+
 def test_least_energy_within_a_slowdown_is_that_of_all_that_could_be_chosen(
     learned: MeteredPredictor, state: ClusterState
 ) -> None:
     asked = Question(900, objective=ENERGY, settings=CLOCKED, max_slowdown=0.3)
     best = rank([state], {"c": learned}, asked).placements[0]
     choices = every(learned)
-    limit = 1.3 * min(seconds for _, seconds, *_ in choices)
-    joules, _, p, f = min(each for each in choices if each[1] <= limit)
+    _, soonest, most, clock = min(choices, key=lambda each: each[1])
+    limits = {f: soonest * 1.3 * math.exp(-in_doubt(learned, f, clock, most, 0.9)) for f in FREQUENCIES}
+    joules, _, p, f = min(each for each in choices if each[1] <= limits[each[3]])
     assert (best.resource_set.processors, best.resource_set.frequency, best.resource_set.cluster) == (p, f, "c")
     assert best.energy == pytest.approx(joules, rel=1e-3)
     assert best.power == pytest.approx(joules / best.prediction.execution_time, rel=1e-3)
@@ -148,23 +160,50 @@ def test_a_slowdown_holds_with_the_loads_that_will_come(learned: MeteredPredicto
         assert energy is not None
         return view.predict(asked).execution_time, energy.predict(asked).execution_time
 
-    for low in (1.0, 0.9, 0.5):
-        # Levels of 90 and 50 % are carried as normal quantiles are.
-        part = low ** (0.67449 / 1.64485)
+    for low in (1.0, 0.9, 0.2):
+        # Levels are carried as normal quantiles are.
+        part = low ** (scipy.special.ndtri(0.5 + 0.5 * LEVEL) / scipy.special.ndtri(0.95))
         fastest = min(told(0.88, f)[0] for f in FREQUENCIES)
         fast = max(FREQUENCIES, key=lambda f: -told(0.88, f)[0])
         reach = math.log(told(0.88 * part, fast)[0] / fastest)
-        own = fastest * (1.0 + share * math.exp(-reach))
-        other = fastest * max((1.0 + share) * math.exp(-math.sqrt(2.0) * reach), 1.0)
+        extra = math.log((1.0 + share) / (1.0 + share * math.exp(-reach)))
         able = []
         for least, f in itertools.product((0.88, 0.87, 0.86), FREQUENCIES):
             seconds, joules = told(least, f)
-            if seconds <= (own if least == 0.88 else other):
+            by_loads = extra if least == 0.88 else math.sqrt(2.0) * reach
+            kept = math.hypot(by_loads, in_doubt(learned, f, fast, p, 0.88))
+            if seconds <= fastest * max((1.0 + share) * math.exp(-kept), 1.0):
                 able.append((joules, least, f))
         joules, least, f = min(able)
         assert chosen(low)[0] == pytest.approx(least)
         assert chosen(low)[2:] == (f, pytest.approx(joules, rel=1e-3))
-    assert chosen(0.5)[1] < chosen(1.0)[1]
+    assert chosen(0.2)[1] < chosen(1.0)[1]
+
+
+@given(share=st.floats(0.0, 0.5), doubts=st.tuples(st.floats(0.0, 5.0), st.floats(0.0, 5.0)), low=st.floats(0.3, 1.0))
+def test_the_less_is_known_of_a_clock_the_sooner_it_must_complete(
+    share: float, doubts: tuple[float, float], low: float, learned: MeteredPredictor
+) -> None:
+    names = [f"n{k}" for k in range(8)]
+    minima = SetMinima(np.ones(8), np.ones(8), np.outer((low, 1.0), np.ones(8)), np.ones((2, 8)))
+    state = replace(ClusterState.make("c", names, available_cpu=0.9, available_bandwidth=90.0), minima=minima)
+    fastest = rank([state], learned, Question(900, settings=CLOCKED)).placements[0]
+    clock = learned.state.clock
+    assert clock is not None
+
+    def limits(times: float) -> Latest:
+        doubted = learned.under(Settings())
+        doubted.state = replace(learned.state, clock=replace(clock, doubt=tuple(times * np.array(clock.doubt))))
+        layout, _ = lay_out([state], doubted, Constraints(), avoid_shared=False, settings=CLOCKED)
+        return latest(layout, fastest, share, 900)
+
+    less, more = map(limits, sorted(doubts))
+    place = FREQUENCIES.index(fastest.resource_set.frequency or 0.0)
+    for known in (less, more):
+        assert np.all((fastest.completion <= known.other) & (known.other <= known.own * (1.0 + 1e-12)))
+        assert known.own.argmax() == place or known.own[place] == pytest.approx(known.own.max())
+    assert np.all((more.own <= less.own) & (more.other <= less.other))
+    assert more.own[place] == less.own[place] <= (1.0 + share) * fastest.completion * (1.0 + 1e-12)
 
 
 def test_a_slowdown_is_of_the_loads_over_the_run_and_not_over_the_first_minute(

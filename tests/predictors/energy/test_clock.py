@@ -18,9 +18,9 @@ CLOCK = Clock(
 POINTS = np.log([[300.0, 2.0, 0.9, 60.0], [900.0, 16.0, 0.5, 90.0]])
 
 
-@given(clock=st.floats(1000.0, 3000.0), seed=st.integers(0, 1000))
+@given(clock=st.floats(1000.0, 3000.0), beside=st.none() | st.floats(1000.0, 3000.0), seed=st.integers(0, 1000))
 def test_the_spread_is_what_the_doubt_about_the_numbers_makes_of_the_logarithm_of_the_factor(
-    clock: float, seed: int
+    clock: float, beside: float | None, seed: int
 ) -> None:
     doubt = np.random.default_rng(seed).normal(0.0, 0.1, (len(MEANS), len(MEANS)))
     step, slopes = 1e-6, []
@@ -29,10 +29,12 @@ def test_the_spread_is_what_the_doubt_about_the_numbers_makes_of_the_logarithm_o
         for side in (step, -step):
             numbers = list(CLOCK.numbers)
             numbers[place] += side
-            ends.append(np.log(replace(CLOCK, numbers=tuple(numbers)).factor(POINTS, np.full(2, clock))))
+            moved = replace(CLOCK, numbers=tuple(numbers))
+            of, than = (moved.factor(POINTS, np.full(2, each)) for each in (clock, beside or CLOCK.reference))
+            ends.append(np.log(of / than))
         slopes.append((ends[0] - ends[1]) / (2.0 * step))
     expected = np.linalg.norm(np.array(slopes).T @ doubt.T, axis=1)
-    found = replace(CLOCK, doubt=tuple(doubt.ravel())).spread(POINTS, clock)
+    found = replace(CLOCK, doubt=tuple(doubt.ravel())).spread(POINTS, clock, beside)
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-8)
 
 
@@ -43,6 +45,17 @@ def test_a_clock_outside_those_learned_is_doubted_by_how_far_it_is(clock: float,
     assert CLOCK.outside(clock) == pytest.approx(np.log(beyond))
     assert CLOCK.spread(POINTS, clock) == pytest.approx(np.full(2, OUTSIDE * np.log(beyond)))
     assert CLOCK.spread(POINTS, 6000.0) == pytest.approx(np.full(2, 0.104), abs=1e-3)
+
+
+@given(clocks=st.tuples(*[st.floats(500.0, 6000.0)] * 3), seed=st.integers(0, 1000))
+def test_the_doubt_between_clocks_is_a_distance(clocks: tuple[float, float, float], seed: int) -> None:
+    doubt = np.random.default_rng(seed).normal(0.0, 0.1, (len(MEANS), len(MEANS)))
+    clock = replace(CLOCK, doubt=tuple(doubt.ravel()))
+    one, two, three = clocks
+    between = clock.spread(POINTS, one, two)
+    assert clock.spread(POINTS, two, one) == pytest.approx(between)
+    assert clock.spread(POINTS, one, one).tolist() == [0.0, 0.0]
+    assert np.all(between <= clock.spread(POINTS, one, three) + clock.spread(POINTS, three, two) + 1e-9)
 
 
 def test_without_a_clock_a_time_is_that_at_the_reference() -> None:
