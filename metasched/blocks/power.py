@@ -20,7 +20,7 @@ def of_processors(watts: float) -> Entry:
     >>> drawn(of_processors(95.0), [1, 8]).tolist()
     [95.0, 760.0]
     """
-    values = {"P_low": 1.0, "P_hi": 1.0, "KW_low": watts, "PW_max": watts, "cores": 1.0}
+    values = {"P_low": 1.0, "KW_low": watts, "PW_max": watts, "cores": 1.0}
     named = {name: values.get(name, 0.0) for name in (*TABLE_1[Block.power], "cores")}
     units = {name: "1" if name in ("P_low", "P_hi", "cores") else "W" for name in named}
     quantities = {name: Quantity(value, units[name], "stated") for name, value in named.items()}

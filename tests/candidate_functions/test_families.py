@@ -22,6 +22,12 @@ def test_functions_of_a_family_have_names_formulas_and_values_of_their_own(famil
     assert len(np.unique(shape.round(9), axis=0)) == len(family)
 
 
+@pytest.mark.parametrize("family", [COMPLEXITY, BANDWIDTH, SCALABILITY], ids=lambda family: family.variable)
+def test_a_reciprocal_is_one_over_the_function(family: Family) -> None:
+    x = np.array([2.0, 7.0, 64.0])
+    np.testing.assert_allclose(family.values(x) * family.reciprocals(x), 1.0, rtol=1e-12)
+
+
 @given(st.floats(1e-3, 1e30), st.floats(1.0, 2.0))
 def test_complexity_functions_are_positive_and_do_not_decrease(n: float, factor: float) -> None:
     values = COMPLEXITY.values(np.array([n, n * factor]))

@@ -76,6 +76,8 @@ def made_of(each: Any) -> Iterator[tuple[str, Any]]:
         for what, by in (("statistical", statistical(traces)), ("expanded", application)):
             made = expanded(by, 2 * each.counts[-1])
             yield what, digest_of([[made.table.text(action) for action in one] for one in made.processes[:9]])
+        few = planned(application, each.counts[0], 66, 1, 1e-9)
+        yield "plan of few", [digest_of(few.words.tolist()), few.measurable, few.ranges]
     yield f"times on {many}", phases_of(by_blocks(application, assumed())(many))
     for cores, per_node in ((18, 1), (34, 4)):
         plan = planned(application, 64, cores, per_node, 1.5e-9)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -21,6 +22,8 @@ from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.records import InputError, Load, Run
 from metasched.store.database import integrity, load_means, retention
+from metasched.store.database.backup import backup, restore
+from metasched.store.database.downgrade import SCHEMAS, downgrade
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.load_means import FIVE_MINUTES, HOUR
 from metasched.store.database.modes import ModeSet
@@ -218,6 +221,13 @@ def end(store: Store, source: random.Random, now: list[float]) -> Iterator[Any]:
     for step in (FIVE_MINUTES, HOUR):
         yield load_means.mean_loads(store, step, since=START, until=START + 7200.0)
     yield [each.uid[-2:] for each in store.runs.all()]
+    with tempfile.TemporaryDirectory() as folder:
+        for version in SCHEMAS:
+            yield downgrade(store, f"{folder}/{version}.db", version)
+        yield backup(store, f"{folder}/copy")
+        with Store.open(f"{folder}/again.db") as again:
+            yield restore(again, f"{folder}/copy"), len(again.loads.all()), again.models.all()
+            yield refused(restore, again, f"{folder}/copy"), restore(again, f"{folder}/copy", replace=True)
 
 
 #: In the order in which they are used.
