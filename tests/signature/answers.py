@@ -57,11 +57,14 @@ PROGRAMS: list[Any] = [*APPLICATIONS, *map(drawn, SEEDS)]
 
 
 def answers_of(each: Any) -> dict[str, Any]:
-    """What is made of an application."""
+    """What is made of an application, as far as it is not refused."""
+    found: dict[str, Any] = {}
     try:
-        return {f"{each.name}: {what}": value for what, value in made_of(each)}
+        for what, value in made_of(each):
+            found[f"{each.name}: {what}"] = value
     except InputError as error:
-        return {f"{each.name}: refused": str(error)}
+        found[f"{each.name}: refused"] = str(error)
+    return found
 
 
 def made_of(each: Any) -> Iterator[tuple[str, Any]]:
@@ -77,7 +80,7 @@ def made_of(each: Any) -> Iterator[tuple[str, Any]]:
             made = expanded(by, 2 * each.counts[-1])
             yield what, digest_of([[made.table.text(action) for action in one] for one in made.processes[:9]])
         few = planned(application, each.counts[0], 66, 1, 1e-9)
-        yield "plan of few", [digest_of(few.words.tolist()), few.measurable, few.ranges]
+        yield "plan of few", [digest_of([few.words.tolist(), few.ranges]), few.measurable]
     yield f"times on {many}", phases_of(by_blocks(application, assumed())(many))
     for cores, per_node in ((18, 1), (34, 4)):
         plan = planned(application, 64, cores, per_node, 1.5e-9)
