@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
@@ -118,7 +117,7 @@ def outputs() -> dict[str, Any]:
         patch.setenv("XDG_STATE_HOME", folder)
         ids = itertools.count(1)
         patch.setattr(ssh, "bring", lambda *words: (2.0, 16.0))
-        patch.setattr("uuid.uuid4", lambda: UUID(int=next(ids) * 16**31))
+        patch.setattr("secrets.token_hex", lambda size: f"{next(ids):x}".ljust(2 * size, "0"))
         for name, text in (("metasched.toml", ""), ("data", 4096 * "x")):
             Path(name).write_text(text, encoding="utf-8")
         for name, lines in (("ssh", SSH), ("job.sh", "true")):
