@@ -82,6 +82,6 @@ def _executor(name: str) -> Any:
 
     if name:
         return psij.JobExecutor.get_instance(name)
-    from metasched.schedulers.grid_engine.psij_executor import GridEngineExecutor
+    from metasched.schedulers.grid_engine.psij_executor import executor
 
-    return GridEngineExecutor()
+    return executor()

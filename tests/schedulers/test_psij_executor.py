@@ -12,7 +12,7 @@ import psij
 import pytest
 from psij.executors.batch.batch_scheduler_executor import InvalidJobStateError
 
-from metasched.schedulers.grid_engine.psij_executor import GridEngineExecutor
+from metasched.schedulers.grid_engine.psij_executor import executor
 from metasched.schedulers.grid_engine.source import GridEngineSource
 from metasched.schedulers.portable import portable
 from metasched.schedulers.psij import handed_over
@@ -25,7 +25,7 @@ END = 'exec &>> /f/"$JOB_ID.out"\nrun it\necho "$?" > /f/"$JOB_ID.ec"\n'
 def script(
     spec: psij.JobSpec | None, monkeypatch: pytest.MonkeyPatch, environments: str = "mpi smp\n", **more: Any
 ) -> str:
-    made, text = GridEngineExecutor(), io.StringIO()
+    made, text = executor(), io.StringIO()
     monkeypatch.setattr(made, "_run_command", lambda words: environments if words == ["qconf", "-spl"] else "")
     context = {"psij": {"script_dir": "/f", "launch_command": ["run", "it"]}} | more
     made.generate_submit_script(psij.Job(spec), context, text)
@@ -79,7 +79,7 @@ def test_a_duration_becomes_a_limit_and_what_cannot_be_handed_over_is_said(monke
 
 
 def test_commands_and_what_they_print() -> None:
-    made = GridEngineExecutor()
+    made = executor()
     assert made.get_submit_command(psij.Job(), Path("/f/job.sh")) == ["qsub", "-terse", "/f/job.sh"]
     assert made.job_id_from_submit_output("warning 1\n42\n") == "42"
     for out in ("", "none\n", "0\n", "-4\n"):
@@ -103,7 +103,7 @@ def test_commands_and_what_they_print() -> None:
 )  # fmt: skip
 def test_the_letters_of_a_state_tell_it(letters: str, state: psij.JobState) -> None:
     listed = f"<job_list><JB_job_number>42</JB_job_number><state>{letters}</state></job_list>"
-    found = GridEngineExecutor().parse_status_output(0, f"<job_info><queue_info>{listed}</queue_info></job_info>")
+    found = executor().parse_status_output(0, f"<job_info><queue_info>{listed}</queue_info></job_info>")
     assert {number: each.state for number, each in found.items()} == {"42": state}
 
 
