@@ -87,14 +87,17 @@ SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lu
   gridengine-master gridengine-exec gridengine-client iproute2 openmpi-bin libopenmpi-dev \
   nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-arcrest nordugrid-arc-plugins-python \
   oar-server oar-server-pgsql oar-user oar-user-pgsql oar-node
-.PHONY: system-test
-system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, Grid Engine, ARC, OAR, PostgreSQL, Prometheus), as root
+$(VENV)/.installed-system: $(VENV)/.installed-test
 	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \
 	  export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SERVERS) >/dev/null; \
 	fi || echo "not all of $(SERVERS) can be installed" >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgresql]'
-	$(BIN)/python -m pytest -m system -s tests/system
+	touch $@
+
+.PHONY: system-test
+system-test: $(VENV)/.installed-system ## run the tests that start real servers (Slurm, Grid Engine, ARC, OAR, PostgreSQL, Prometheus), as root
+	$(BIN)/python -m pytest -m system -s -o cache_dir=build/cache-system tests/system
 .PHONY: placement-bench
 placement-bench: $(VENV)/.installed ## placement compared with its peers: regret, speed at scale, herds, a stream of jobs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.placement

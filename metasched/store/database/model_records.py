@@ -38,7 +38,8 @@ class ModelRecords:
         try:
             plain = json.loads(json.dumps(dict(document), allow_nan=False))
         except (TypeError, ValueError) as error:
-            raise InputError(f"the model of {application} on {platform} is not JSON: {error}") from None
+            why = "a number in it is not finite" if isinstance(error, ValueError) else error
+            raise InputError(f"the model of {application} on {platform} is not JSON: {why}") from None
         of_this = (ModelRow.application == application, ModelRow.cluster == platform)
         with writing(self._engine) as connection:
             if self._engine.dialect.name == "postgresql":
