@@ -1,7 +1,7 @@
 """Samples sensors while a job runs, and computes the averages that the performance model needs.
 
-Sensors are read at a fixed interval in a thread of its own. A sensor that fails costs its samples and
-nothing more: the others go on, the job goes on, and the fault is reported at the end.
+Sensors are read at a fixed interval, in a thread beside the job. A sensor that fails costs its samples and nothing
+more: the others go on, the job goes on, and the fault is reported at the end.
 """
 
 from __future__ import annotations

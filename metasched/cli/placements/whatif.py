@@ -19,7 +19,7 @@ from metasched.described_placements import ranked
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import Constraints, made, unfold_names
 from metasched.placement.explaining.documents import RankingTable, placement_document
-from metasched.placement.explaining.reliability import Reliability, check_seconds, under_failures
+from metasched.placement.explaining.reliability import Reliability, check_failure_times, under_failures
 from metasched.placement.explaining.what_if import Scaling, drained, impossible_gain, scaling
 from metasched.placement.ranking.query import Question
 from metasched.plain_numbers import number_of, plain
@@ -56,7 +56,7 @@ def whatif(
     Without --clusters the daemon is asked.
     """
     options.check_level(level)
-    check_seconds(node_mttf, checkpoint)
+    check_failure_times(node_mttf, checkpoint)
     rate = _failure_rate(node_mttf) if node_mttf is not None or checkpoint is not None else None
     if not 0.0 < times < math.inf:
         raise InputError(f"--times is {times:g}, expected a number above 0")

@@ -61,12 +61,12 @@ class Reliability:
     fastest: int
 
 
-def check_seconds(node_mttf: float | None, checkpoint: float | None) -> None:
+def check_failure_times(node_mttf: float | None, checkpoint: float | None) -> None:
     """Refuse times (s) that nothing can be worked out with.
 
     Examples
     --------
-    >>> check_seconds(None, -3.0)
+    >>> check_failure_times(None, -3.0)
     Traceback (most recent call last):
     metasched.records.errors.InputError: --checkpoint is -3, expected seconds from 1e-06 to 1e+09
     """

@@ -51,6 +51,7 @@ class Powercap:
         if not self._counters:
             raise FileNotFoundError("powercap reports no package's energy")
         self.covers = "package+memory" if whole else "package"
+        self._values = [counter.now() for counter in self._counters]
         self._clock, self._last = clock, clock()
 
     def read(self) -> float:
@@ -64,9 +65,11 @@ class Powercap:
         now = self._clock()
         elapsed, self._last = now - self._last, now
         # All are read before one is found wrong, so that the next watts are of the time since now.
-        values = [counter.now() for counter in self._counters]
-        moved = [counter.take(value) for counter, value in zip(self._counters, values, strict=True)]
-        joules = [counter.joules(each) for counter, each in zip(self._counters, moved, strict=True)]
+        before, self._values = self._values, [counter.now() for counter in self._counters]
+        joules = [
+            counter.joules(value - then)
+            for counter, value, then in zip(self._counters, self._values, before, strict=True)
+        ]
         if elapsed <= 0.0:
             return float("nan")
         for counter, each in zip(self._counters, joules, strict=True):
@@ -75,28 +78,21 @@ class Powercap:
         return sum(joules) / elapsed
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Counter:
     path: Path
     most: int
-    value: int
 
     @classmethod
     def of(cls, zone: Path) -> _Counter:
-        counter = cls(zone / "energy_uj", int(text_of(zone / "max_energy_range_uj") or 0), 0)
-        counter.value = counter.now()
-        return counter
+        return cls(zone / "energy_uj", int(text_of(zone / "max_energy_range_uj") or 0))
 
     def now(self) -> int:
+        """What it shows (uJ)."""
         return int(self.path.read_text(encoding="ascii"))
 
-    def take(self, value: int) -> int:
-        """How far it has moved to a value (uJ), from which it is counted from now on."""
-        moved, self.value = value - self.value, value
-        return moved
-
     def joules(self, moved: int) -> float:
-        """The energy that this is; where it went back it has wrapped around."""
+        """The energy of a change (uJ); where it went back it has wrapped around."""
         if moved < 0:
             if not self.most:
                 raise ValueError(f"{self.path} went back, and where it wraps around is unknown")

@@ -13,7 +13,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.explaining.breakdown import Explanation, breakdown, explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document, infeasible_document
 from metasched.placement.explaining.energy_words import energy_words
-from metasched.placement.explaining.reliability import check_seconds, under_failures
+from metasched.placement.explaining.reliability import check_failure_times, under_failures
 from metasched.placement.explaining.what_if import scaling
 from metasched.placement.ranking.query import Curve, InfeasibleError
 from metasched.predictors.contract import Term
@@ -57,7 +57,7 @@ def test_checkpoints_bound_what_failures_cost() -> None:
 @pytest.mark.parametrize("cost", [0.0, -1.0, math.inf, math.nan])
 def test_a_checkpoint_takes_a_finite_time(cost: float) -> None:
     with pytest.raises(InputError, match=r"--checkpoint is .*, expected seconds from"):
-        check_seconds(None, cost)
+        check_failure_times(None, cost)
 
 
 def test_an_observed_rate_leaves_the_chance_in_doubt() -> None:

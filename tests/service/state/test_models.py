@@ -63,6 +63,16 @@ def learned_by(path: Path, expected: int) -> list[float]:
     return taken
 
 
+def of_another_format(path: Path) -> Path:
+    """A database in which the model of two runs cannot be read any more."""
+    with Store.open(path) as store:
+        store.runs.add_all(RecordedRun(run("east", n, 2)) for n in (300.0, 400.0))
+    learned_by(path, 0)
+    with Store.open(path) as store:
+        store.models.save("cg", "east", {"format": "metasched-model", "version": 99, "method": "robust"})
+    return path
+
+
 def test_the_end_leaves_runs_that_nobody_has_time_to_learn_to_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,12 +126,7 @@ def test_a_run_that_was_confirmed_late_is_learned_and_the_one_after_it_not_twice
 
 
 def test_a_model_that_cannot_be_read_is_learned_again_from_all_runs(tmp_path: Path) -> None:
-    path = tmp_path / "metasched.db"
-    with Store.open(path) as store:
-        store.runs.add_all(RecordedRun(run("east", n, 2)) for n in (300.0, 400.0))
-    learned_by(path, 0)
-    with Store.open(path) as store:
-        store.models.save("cg", "east", {"format": "metasched-model", "version": 99, "method": "robust"})
+    path = of_another_format(tmp_path / "metasched.db")
     learned_by(path, 0)
     with Store.open(path) as store:
         assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 2
@@ -241,12 +246,7 @@ def test_models_that_must_be_learned_again_are_though_the_database_fails_at_firs
     def failing(*given: object) -> None:
         raise StoreError("the disk is full")
 
-    path = tmp_path / "metasched.db"
-    with Store.open(path) as store:
-        store.runs.add_all(RecordedRun(run("east", n, 2)) for n in (300.0, 400.0))
-    learned_by(path, 0)
-    with Store.open(path) as store:
-        store.models.save("cg", "east", {"format": "metasched-model", "version": 99, "method": "robust"})
+    with Store.open(of_another_format(tmp_path / "metasched.db")) as store:
         models = Models(store)
         with monkeypatch.context() as patched:
             patched.setattr(getattr(store, kind), read, failing)
