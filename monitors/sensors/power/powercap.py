@@ -88,7 +88,7 @@ class _Counter:
         return cls(zone / "energy_uj", int(text_of(zone / "max_energy_range_uj") or 0))
 
     def now(self) -> int:
-        """What it shows (uJ)."""
+        """What the counter shows at this moment (uJ)."""
         return int(self.path.read_text(encoding="ascii"))
 
     def joules(self, moved: int) -> float:
