@@ -10,7 +10,7 @@ from metasched.cli import options, output
 from metasched.cli.placements import rankings
 from metasched.cli.placements.given import Given
 from metasched.described_placements import ranked
-from metasched.placement.clusters.constraints import Constraints, made
+from metasched.placement.clusters.constraints import Constraints, check_known, made, unfold_names
 from metasched.placement.loads.counted import Loads
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.placement.ranking.objective import TERMS
@@ -111,6 +111,7 @@ def rank_verb(
                 raise InputError(
                     f"--cluster {name} is not described in {given.clusters}, expected one of {', '.join(known)}"
                 )
+        check_known(unfold_names(exclude, "--exclude"), scene.clusters)
         contention, running = scene.sharing(problem_size)
         question = Question(
             problem_size,

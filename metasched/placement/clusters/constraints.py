@@ -5,7 +5,7 @@ The fields stand here once: description files, requests to the daemon and the co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Self
@@ -78,6 +78,23 @@ def parse_counts(text: str) -> tuple[int, ...]:
 
 def _counts(value: Any) -> Any:
     return parse_counts(value) if isinstance(value, str) else value
+
+
+def check_known(nodes: Collection[str], clusters: Iterable[ClusterState]) -> None:
+    """Refuse names of nodes that none of some clusters has.
+
+    Raises
+    ------
+    InputError
+        With the first such name.
+
+    Examples
+    --------
+    >>> check_known({"e1"}, [ClusterState.make("east", ["e1", "e2"])])
+    """
+    unknown = set(nodes).difference(*(cluster.nodes for cluster in clusters))
+    if unknown:
+        raise InputError(f"node {min(unknown)} is in none of the clusters")
 
 
 def _exclude(value: Any) -> Any:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.placement.clusters.constraints import check_known
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import Curve
 from metasched.plain_numbers import plain
-from metasched.records import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,10 +31,7 @@ def drained(clusters: Sequence[ClusterState], nodes: Collection[str]) -> tuple[C
     >>> east.up.tolist()
     [True, False]
     """
-    known = {name for cluster in clusters for name in cluster.nodes}
-    unknown = sorted(set(nodes) - known)
-    if unknown:
-        raise InputError(f"node {unknown[0]} is in none of the clusters")
+    check_known(nodes, clusters)
     return tuple(
         replace(cluster, up=cluster.up & np.array([name not in nodes for name in cluster.nodes], dtype=np.bool_))
         for cluster in clusters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from metasched.placement.clusters.constraints import unfold_names
+from metasched.placement.clusters.constraints import check_known, unfold_names
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.explaining.answer import answer_document
 from metasched.placement.explaining.documents import infeasible_document
@@ -41,6 +41,8 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
     if not usable:
         raise InputError("no known partition admits the job")
     usable = _drained(usable, asked.drain)
+    if not asked.later:  # a grid asks every site with the same names
+        check_known(unfold_names(asked.exclude, "exclude"), [each.state for each in view.partitions])
     names = [each.state.name for each in usable]
     for name in asked.clusters:
         if name not in names:

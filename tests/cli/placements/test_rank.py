@@ -135,6 +135,7 @@ def test_loads_come_from_a_file(files, capsys) -> None:
         (["--application", "cg", "--model", "cg.json", "--least-efficiency", "2"], "least_efficiency is 2.0, expected"),
         (["--application", "cg", "--model", "cg.json", "--processors", "1-10001"], "names more than 10000 numbers"),
         (["--application", "cg", "--model", "cg.json", "--exclude", "n[1-20001]"], "is more than 20000 nodes"),
+        (["--application", "cg", "--model", "cg.json", "--exclude", "n7"], "node n7 is in none of the clusters"),
         (["--application", "cg", "--model", "cg.json", "--saving", "1"], "saving is 1.0"),
         (["--application", "cg", "--model", "cg.json", "--at", "1"], "--at is given without --loads"),
         (["--application", "cg", "--model", "cg.json", "--level", "2"], "level"),

@@ -107,6 +107,10 @@ def test_with_no_feasible_set_it_says_why(client: TestClient) -> None:
     assert "4 ruled out (memory of 100 MB)" in found["why"]
 
 
+def test_a_grid_may_exclude_nodes_of_other_sites(client: TestClient) -> None:
+    assert ranking(client, exclude="n1", later=True)["placements"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "line"),
     [
@@ -114,6 +118,7 @@ def test_with_no_feasible_set_it_says_why(client: TestClient) -> None:
         ({"clusters": ["north"]}, "no cluster north, expected one of east, west"),
         ({"partitions": ["north"]}, "no known partition"),
         ({"drain": "n1"}, "node n1 is in none of the clusters"),
+        ({"exclude": "e1,n[2-3]"}, "node n2 is in none of the clusters"),
         ({"min_processors": 8}, "max_processors is 6"),
         ({"weights": {"time": 0}}, "all weights of the objective are 0"),
         ({"weights": {"speed": 1}}, "weights.speed"),
