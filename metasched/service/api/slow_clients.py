@@ -145,6 +145,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._head = 0
         if len(self.pipeline) >= MOST_WAITING:
             raise HttpParserError("too many requests before the first is answered")
+        if self.parser.get_method() == b"CONNECT":  # asks for another protocol whatever its headers are
+            raise HttpParserError("this is no proxy")
         if self.parser.should_upgrade():
             kept = [b": ".join(each) for each in self.headers if each[0] not in UPGRADING]
             start = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())

@@ -157,6 +157,14 @@ def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(
     assert caplog.text == ""
 
 
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+@pytest.mark.parametrize("head", [b"", ASKING, b"Content-Length: 5\r\n"], ids=["plain", "upgrading", "with a body"])
+def test_a_tunnel_is_refused_at_once(head: bytes, size: int) -> None:
+    data = b"CONNECT elsewhere:80 HTTP/1.1\r\n" + head + b"\r\nhello"
+    closed, sent = asyncio.run(_answered([data[at : at + size] for at in range(0, len(data), size)]))
+    assert (closed, b"400" in sent) == (True, True)
+
+
 def test_malformed_requests_are_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
