@@ -12,7 +12,7 @@ from typing import Any
 
 from metasched.doctor.asking_hook import check_asking_hook
 from metasched.doctor.findings import Finding, User
-from metasched.schedulers.commands import Commands
+from metasched.schedulers.pbs.commands import PbsCommands
 from metasched.schedulers.pbs.listing import SERVER
 
 #: Lists the settings of the hook, one to a line.
@@ -32,7 +32,7 @@ def check_pbs(name: str, server: str, socket: str | None, folder: Path) -> Itera
     socket : the daemon's Unix socket.
     folder : where the hook's files are.
     """
-    commands = Commands({"PBS_SERVER": server})
+    commands = PbsCommands.of(server)
     try:
         history = commands.read(_keeps_history, *SERVER)
     except RuntimeError as error:

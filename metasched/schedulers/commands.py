@@ -57,9 +57,13 @@ class Commands:
         if self.nothing is not None and not text.strip():
             return self.nothing
         try:
-            return json.loads(text, strict=False)
+            return self.parsed(text)
         except (ValueError, RecursionError) as error:
             raise RuntimeError(f"{' '.join(words)} does not print JSON: {error}") from None
+
+    def parsed(self, text: str) -> Any:
+        """The document that a command printed; ValueError or RecursionError where it is none."""
+        return json.loads(text, strict=False)
 
     def read(self, parse: Callable[[Any], Found], *words: str) -> Found:
         """Run a command that prints JSON, and parse the output.

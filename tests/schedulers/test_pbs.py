@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pwd
@@ -10,12 +11,28 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from metasched.jobs import Fate
+from metasched.schedulers.pbs.commands import DEEPEST, PbsCommands, repaired
 from metasched.schedulers.pbs.listing import ended, hosts
 from metasched.schedulers.pbs.source import PbsSource
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers.pbs_answers import FILES, NODES, QSTAT, QUEUES, STARTED, SUBMITTED, job, node, printed, queue
+from tests.schedulers.pbs_answers import (
+    ENDED,
+    FILES,
+    NODES,
+    QSTAT,
+    QUEUES,
+    STARTED,
+    SUBMITTED,
+    job,
+    node,
+    printed,
+    queue,
+)
 
 
 @pytest.fixture
@@ -96,6 +113,69 @@ def test_a_job_that_could_not_be_run_has_failed_one_that_ran_badly_has_ended_by_
     jobs = {f"{number}.pbs": job("F", Exit_status=status) for number, status in ((3, 0), (4, 1), (6, -1))}
     found = [(each.number, each.failed, each.completed) for each in ended(json.loads(printed(Jobs=jobs)))]
     assert found == [("3", False, True), ("4", False, False), ("6", True, False)]
+
+
+#: What the qstat of released versions prints where a user chose such variables, and how it is read.
+CHOSEN = {
+    '"RANK":005': ("RANK", "005"),
+    '"RANK":-00.5': ("RANK", "-00.5"),
+    '"RANK":.5': ("RANK", ".5"),
+    '"RANK":5.': ("RANK", "5."),
+    '"RANK":0x1F': ("RANK", "0x1F"),
+    '"RANK":nan': ("RANK", "nan"),
+    '"RANK":-inf': ("RANK", "-inf"),
+    r'"LIST":"a\,b\\c\"d\u00e9"': ("LIST", 'a,b\\c"d\u00e9'),
+    r'"QUOTED":"\'x\'"': ("QUOTED", "'x'"),
+    '"NULL":null': ("NULL", None),
+}
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_variables_of_one_user_do_not_hide_the_jobs_of_all(server: Path, chosen: str) -> None:
+    text = printed(Jobs={"7.pbs": job(), "9.pbs": job("Q")}).replace('"PBS_O_HOME"', f'{chosen}, "PBS_O_HOME"', 1)
+    (server / "qstat.jobs").write_text(text)
+    (server / "qstat.ended").write_text(text)
+    assert [each.number for each in source().queue()] == ["7", "9"]
+    assert source().running()[0].application == "cg"
+    assert source().fates({"9", "8"}) == {"9": Fate(None)}
+    document = PbsCommands.of().json("qstat", "-f")
+    name, value = CHOSEN[chosen]
+    assert document["Jobs"]["7.pbs"]["Variable_List"][name] == value
+
+
+@pytest.mark.parametrize("depth", [2, 12, 13, 900, 100_000])
+def test_a_variable_that_is_json_itself_is_no_trap_however_deep(server: Path, depth: int) -> None:
+    deep = f'"DEEP":{"[" * depth}{{"a,b]":1}}{"]" * depth}, "PBS_O_HOME"'
+    text = printed(Jobs={"7.pbs": job(), "9.pbs": job("Q")}).replace('"PBS_O_HOME"', deep, 1)
+    (server / "qstat.jobs").write_text(text)
+    assert [each.number for each in source().queue()] == ["7", "9"]
+    assert source().running()[0].application == "cg"
+
+
+def test_values_are_read_down_to_a_depth() -> None:
+    for depth in range(12, 20):
+        found = json.loads(repaired("[" * depth + "007" + "]" * depth))
+        for _ in range(min(depth, DEEPEST)):
+            (found,) = found
+        assert found == ("007" if depth <= DEEPEST else None)
+
+
+@pytest.mark.parametrize(("value", "name"), [("1e5", "1e5"), ("null", "null"), ("true", "true"), ('"cg"', "cg")])
+def test_a_job_is_called_what_its_user_typed(server: Path, value: str, name: str) -> None:
+    (server / "qstat.jobs").write_text(printed(Jobs={"7.pbs": job()}).replace('"cg"', value, 1))
+    (server / "qstat.ended").write_text(printed(Jobs={"3.pbs": ENDED["3.pbs"]}).replace('"cg"', value, 1))
+    (runs,), (ended_job,) = source().queue(), source().finished(STARTED)
+    assert (runs.name, ended_job.name) == (name, name)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+
+
+@given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20))
+def test_what_is_json_is_not_changed(document: object) -> None:
+    text = json.dumps(document, ensure_ascii=False)
+    assume(max(itertools.accumulate({"[": 1, "{": 1, "]": -1, "}": -1}.get(c, 0) for c in text), default=0) <= DEEPEST)
+    assert repaired(text) == text
 
 
 def test_without_jobs_the_lists_are_empty_though_nothing_is_printed(server: Path) -> None:

@@ -5,6 +5,7 @@ A vnode is a part of a host; a host's vnodes are taken together, since loads are
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -113,7 +114,7 @@ def _listed(name: str, job: Any) -> ListedJob:
     slots = placed_on(str(job.get("exec_vnode", ""))) if runs else {}
     return ListedJob(
         name,
-        str(job.get("Job_Name", "")),
+        _name(job),
         str(job["Job_Owner"]).partition("@")[0],
         slots or {"": processors(select)},
         job["job_state"] == "Q",
@@ -136,7 +137,7 @@ def _ended(name: str, job: Any) -> AccountedJob | None:
         str(job["queue"]),
         tuple(slots),
         str(job["Job_Owner"]).partition("@")[0],
-        str(job.get("Job_Name", "")),
+        _name(job),
         moment(job.get("qtime", "")) or 0.0,
         start,
         start + (ran or 0.0),
@@ -147,6 +148,12 @@ def _ended(name: str, job: Any) -> AccountedJob | None:
         "array" if "[" in name else "",
         _mark(job),
     )
+
+
+def _name(job: Any) -> str:
+    """A job's name as its user typed it, perhaps ``null`` or another word of JSON, which some versions take it for."""
+    name = job.get("Job_Name", "")
+    return name if isinstance(name, str) else json.dumps(name)
 
 
 def _mark(job: Any) -> str:

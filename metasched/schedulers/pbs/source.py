@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metasched.schedulers.accounted_jobs import AccountedJob
-from metasched.schedulers.commands import TIMEOUT, Commands
+from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
+from metasched.schedulers.pbs.commands import PbsCommands
 from metasched.schedulers.pbs.listing import ENDED, JOBS, NODES, QUEUES, SERVER, ended, freed, hosts, instances, listed
 from metasched.schedulers.pbs.submission import asked_for, placed
 
@@ -37,9 +38,7 @@ class PbsSource(ListedCluster):
         server: str = "",
         timeout: float = TIMEOUT,
     ) -> None:
-        # Times in English, whatever the daemon's language is; without jobs some versions print nothing.
-        commands = Commands({"PBS_SERVER": server}, timeout, {"LC_ALL": "C"}, nothing={})
-        super().__init__(name, partitions, platform, commands)
+        super().__init__(name, partitions, platform, PbsCommands.of(server, timeout))
 
     def _listing(self) -> Listing:
         known = self._commands.read(hosts, *NODES)
