@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from metasched.schedulers import lenient_json
 from monitors.bounded_commands import run
 
 Found = TypeVar("Found")
@@ -46,7 +46,7 @@ class Commands:
         return run(*words, environment={**self.environment, **self.spelling}, timeout=self.timeout)
 
     def json(self, *words: str) -> Any:
-        """Run a command that prints JSON; its strings may contain control characters, since users choose names freely.
+        """Run a command that prints JSON.
 
         Raises
         ------
@@ -58,12 +58,12 @@ class Commands:
             return self.nothing
         try:
             return self.parsed(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise RuntimeError(f"{' '.join(words)} does not print JSON: {error}") from None
 
     def parsed(self, text: str) -> Any:
-        """The document that a command printed; ValueError or RecursionError where it is none."""
-        return json.loads(text, strict=False)
+        """The document that a command printed; ValueError where it is none."""
+        return lenient_json.read(text)
 
     def read(self, parse: Callable[[Any], Found], *words: str) -> Found:
         """Run a command that prints JSON, and parse the output.

@@ -11,7 +11,7 @@ from metasched.schedulers.htcondor.source import HTCondorSource
 from metasched.schedulers.htcondor.submission import asked_for
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers.htcondor_answers import PRINTED, RAN, STARTED, SUBMITTED, job, slot
+from tests.schedulers.htcondor_answers import ENDED, PRINTED, RAN, RUNS, STARTED, SUBMITTED, job, slot
 
 
 @pytest.fixture
@@ -102,3 +102,32 @@ def test_options_that_stand_alone_are_followed_by_no_value() -> None:
     for alone in ("-verbose", "-spool", "-terse"):
         assert asked_for([alone, "request_cpus=3"]).processors == 3
     assert asked_for(["-name", "request_cpus=3"]).processors == 1
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"RequestCpus": -1},
+        {"RequestCpus": 10**30},
+        {"RequestCpus": [1]},
+        {"RemoteHost": "a b", "LastRemoteHost": {"a": 1}},
+        {"ExitBySignal": "yes", "ExitSignal": "x"},
+        {"ExitBySignal": False, "ExitCode": "no"},
+        {"AllowedJobDuration": "long", "JobBatchName": None, "Cmd": 7, "Metasched": ["app=cg"]},
+    ],
+    ids=str,
+)
+def test_attributes_that_one_user_chose_do_not_hide_the_jobs_of_all(chosen: dict[str, object], pool: Path) -> None:
+    (pool / "condor_q.sound").write_text(json.dumps([job(6, 2, **RUNS | chosen), job(7, 2, **RUNS)]))
+    (pool / "condor_history.sound").write_text(json.dumps([job(2, 4, **RAN | chosen), ENDED[0]]))
+    assert [each.number for each in SOURCE.queue()] == ["6.0", "7.0"]
+    assert SOURCE.queue()[0].processors == (1 if "RequestCpus" in chosen else 3)
+    assert SOURCE.fates({"3.0"})["3.0"].completed
+    assert SOURCE.finished(0.0)[-1].job == "3.0"
+
+
+def test_a_list_within_lists_is_no_trap(pool: Path) -> None:
+    deep = json.dumps([job(7, 2, **RUNS), job(8, 1)]).replace('"app=cg,n=1400"', f"{'[' * 9000}{']' * 9000}", 1)
+    (pool / "condor_q.sound").write_text(deep)
+    assert [each.number for each in SOURCE.queue()] == ["7.0", "8.0"]
+    assert [each.application for each in SOURCE.running()] == [""]

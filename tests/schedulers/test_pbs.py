@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import pwd
@@ -11,11 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from metasched.jobs import Fate
-from metasched.schedulers.pbs.commands import DEEPEST, PbsCommands, repaired
+from metasched.schedulers.pbs.commands import PbsCommands
 from metasched.schedulers.pbs.listing import ended, hosts
 from metasched.schedulers.pbs.source import PbsSource
 from metasched.service.configuration import Configuration
@@ -152,30 +149,12 @@ def test_a_variable_that_is_json_itself_is_no_trap_however_deep(server: Path, de
     assert source().running()[0].application == "cg"
 
 
-def test_values_are_read_down_to_a_depth() -> None:
-    for depth in range(12, 20):
-        found = json.loads(repaired("[" * depth + "007" + "]" * depth))
-        for _ in range(min(depth, DEEPEST)):
-            (found,) = found
-        assert found == ("007" if depth <= DEEPEST else None)
-
-
 @pytest.mark.parametrize(("value", "name"), [("1e5", "1e5"), ("null", "null"), ("true", "true"), ('"cg"', "cg")])
 def test_a_job_is_called_what_its_user_typed(server: Path, value: str, name: str) -> None:
     (server / "qstat.jobs").write_text(printed(Jobs={"7.pbs": job()}).replace('"cg"', value, 1))
     (server / "qstat.ended").write_text(printed(Jobs={"3.pbs": ENDED["3.pbs"]}).replace('"cg"', value, 1))
     (runs,), (ended_job,) = source().queue(), source().finished(STARTED)
     assert (runs.name, ended_job.name) == (name, name)
-
-
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-
-
-@given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20))
-def test_what_is_json_is_not_changed(document: object) -> None:
-    text = json.dumps(document, ensure_ascii=False)
-    assume(max(itertools.accumulate({"[": 1, "{": 1, "]": -1, "}": -1}.get(c, 0) for c in text), default=0) <= DEEPEST)
-    assert repaired(text) == text
 
 
 def test_without_jobs_the_lists_are_empty_though_nothing_is_printed(server: Path) -> None:

@@ -54,6 +54,8 @@ def instances(slots: Any) -> tuple[Instance, ...]:
     last: dict[str, Any] = {}
     for each in slots:
         host = _host(each["Machine"])
+        if not host:
+            raise ValueError(f"a machine is called {str(each['Machine'])[:40]!r}")
         cpus = count(each["Cpus"])
         used[host] += cpus if each["State"] in _HELD else 0
         up[host] = up.get(host, True) and each["State"] not in _SHUT
@@ -82,18 +84,18 @@ def listed(jobs: Any) -> tuple[ListedJob, ...]:
 
 
 def _listed(job: Any) -> ListedJob:
-    runs = job["JobStatus"] in _RUNNING and bool(job.get("RemoteHost"))
+    host = _host(job.get("RemoteHost")) if job["JobStatus"] in _RUNNING else ""
     named = _partition(job)
     return ListedJob(
         _number(job),
         _name(job),
         str(job["Owner"]),
-        {_host(job["RemoteHost"]) if runs else "": _cpus(job)},
+        {host: _cpus(job)},
         job["JobStatus"] == _IDLE,
         (named,) if named else (),
         seconds(job.get("AllowedJobDuration")),
         frozenset(),
-        seconds(job.get("JobCurrentStartDate" if runs else "QDate")),
+        seconds(job.get("JobCurrentStartDate" if host else "QDate")),
         comment=comment(job.get(MARK)),
     )
 
@@ -103,16 +105,16 @@ def ended(jobs: Any) -> tuple[AccountedJob, ...]:
     found = []
     for job in jobs:
         start, end = seconds(job.get("JobCurrentStartDate")), seconds(job.get("CompletionDate"))
-        if start is None or end is None or not job.get("LastRemoteHost") or job.get("JobUniverse") == _PARALLEL:
+        host = _host(job.get("LastRemoteHost"))
+        if start is None or end is None or not host or job.get("JobUniverse") == _PARALLEL:
             continue
-        signalled = bool(job.get("ExitBySignal"))
-        status = 128 + int(job.get("ExitSignal", 0)) if signalled else int(job.get("ExitCode", 1))
+        status = 128 + _whole(job.get("ExitSignal")) if job.get("ExitBySignal") else _whole(job.get("ExitCode", 1))
         kind: Kind = "array" if count(job["ProcId"]) else ""
         if seconds(job.get("CumulativeSuspensionTime")):
             kind = "interrupted"
         found.append(
             AccountedJob(
-                _number(job), _partition(job) or POOL, (_host(job["LastRemoteHost"]),), str(job["Owner"]), _name(job),
+                _number(job), _partition(job) or POOL, (host,), str(job["Owner"]), _name(job),
                 seconds(job.get("QDate")) or 0.0, start, end, job["JobStatus"] != _COMPLETED, status, _cpus(job),
                 seconds(job.get("AllowedJobDuration")), kind, comment(job.get(MARK)),
             )
@@ -140,17 +142,22 @@ def _name(job: Any) -> str:
 
 
 def _cpus(job: Any) -> int:
-    asked = job.get("RequestCpus", 1)
     # An expression is printed as a text, of which only its slot knows the value.
-    return max(1, count(asked)) if isinstance(asked, int) else 1
+    return max(1, _whole(job.get("RequestCpus")))
+
+
+def _whole(value: Any) -> int:
+    """A number of a job, whose user may have set it to anything; 0 where it is no whole number from 0 on."""
+    try:
+        return count(value) if isinstance(value, int) else 0
+    except ValueError:
+        return 0
 
 
 def _host(name: Any) -> str:
-    """A machine's name without its domain and its slot: ``n1`` of ``slot1_2@n1.site``."""
-    found = re.fullmatch(r"(?:[^@\s]*@)?(\w[\w-]{0,254})(?:\.[\w.-]*)?", str(name), re.ASCII)
-    if found is None:
-        raise ValueError(f"a machine is called {str(name)[:40]!r}")
-    return found[1]
+    """A machine's name without its domain and its slot: ``n1`` of ``slot1_2@n1.site``; empty where it is none."""
+    found = re.fullmatch(r"(?:[^@\s]*@)?(\w[\w-]{0,254})(?:\.[\w.-]*)?", str(name or ""), re.ASCII)
+    return "" if found is None else found[1]
 
 
 def _partition(advert: Any) -> str:
