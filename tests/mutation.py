@@ -66,13 +66,16 @@ class Mutant:
             raise ValueError(f"{self.module} has no place {self.occurrence} for {self.operator}")
         return str(mutated)
 
-    def readable(self) -> bool:
-        """Whether the fault can be made and Python reads the module then: else every test would notice."""
+    def differs(self) -> bool:
+        """Whether the fault can be made and Python reads another module then.
+
+        One that it cannot read every test would notice, and none where it reads the same: 1e18 and one more are equal.
+        """
+        text = self.module.read_text(encoding="utf-8")
         try:
-            ast.parse(self.apply(self.module.read_text(encoding="utf-8")))
+            return ast.dump(ast.parse(self.apply(text))) != ast.dump(ast.parse(text))
         except (SyntaxError, AttributeError):  # cosmic-ray fails at ``except (module.Error, ...)``
             return False
-        return True
 
 
 @dataclass(frozen=True)
@@ -186,12 +189,12 @@ def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
 
 
 def drawn(root: Path, room: str, sample: int, seed: int) -> list[Mutant]:
-    """A sample of a room's mutants: places drawn evenly over its modules, then one mutant of each that Python reads."""
+    """A sample of a room's mutants: places drawn evenly over its modules, then one of each that differs."""
     source = random.Random(f"{seed} {room}")
     places = [place for module in modules(root / room) for place in mutants(module)]
     order = source.sample(places, len(places))
-    readable = (next(filter(Mutant.readable, source.sample(place, len(place))), None) for place in order)
-    return list(itertools.islice((mutant for mutant in readable if mutant is not None), sample))
+    differing = (next(filter(Mutant.differs, source.sample(place, len(place))), None) for place in order)
+    return list(itertools.islice((mutant for mutant in differing if mutant is not None), sample))
 
 
 def changed_line(before: str, after: str) -> int:

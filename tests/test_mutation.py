@@ -386,6 +386,14 @@ def test_a_fault_that_cannot_be_made_or_that_python_cannot_read_is_not_drawn(tmp
     assert {mutant.operator for mutant in drawn} == {"core/NumberReplacer"}
 
 
+@pytest.mark.parametrize(("number", "drawn"), [("1e15", 1), ("1e16", 0), ("1e18", 0), ("10**18", 2)])
+def test_a_number_that_is_the_same_with_one_more_is_not_drawn(number: str, drawn: int, tmp_path: Path) -> None:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "large.py").write_text(f"def large(value):\n    value({number})\n")
+    found = [mutant for mutant in mutation.drawn(tmp_path, "toy", 9, 1) if mutant.operator == "core/NumberReplacer"]
+    assert len(found) == drawn
+
+
 def test_near_a_module_are_whole_answers_that_come_from_it_and_the_defaults(tree: Path) -> None:
     write(
         tree,
