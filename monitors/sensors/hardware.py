@@ -75,9 +75,10 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
 
 
 def _lscpu(root: Path) -> dict[str, str]:
-    if shutil.which("lscpu") is None:
+    program = shutil.which("lscpu")
+    if program is None:
         return {}
-    command = ["lscpu", "--json", "--bytes", "--sysroot", str(root)]
+    command = [program, "--json", "--bytes", "--sysroot", str(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"LC_ALL": "C"})  # noqa: S603
     try:
         rows = [*json.loads(done.stdout)["lscpu"]]

@@ -91,8 +91,6 @@ def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int, show
 
 
 def _compared(placement: Placement, best: Placement) -> str:
-    if best.completion <= 0.0:  # a time too short for any number
-        return "slower" if placement.completion > 0.0 else "as fast"
     change = placement.completion / best.completion - 1.0
     if abs(change) < 0.0005:
         return "as fast"

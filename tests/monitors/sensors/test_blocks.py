@@ -65,3 +65,44 @@ def test_a_launcher_that_hangs_or_fails_is_named(body: str, said: str, tmp_path:
         measure(words, Path("program"), [2], [8], 1, timeout=0.2 if "sleep" in body else 60.0)
     with pytest.raises(ValueError, match=r"^none/launcher cannot be run: No such file or directory$"):
         measure(["none/launcher"], Path("program"), [2], [8], 1)
+
+
+def test_each_point_is_the_median_of_its_repetitions_with_each_number_of_processes(tmp_path: Path) -> None:
+    """A launcher that keeps its words, and prints what takes longer the more processes there are."""
+    path = tmp_path / "launcher"
+    path.write_text(
+        f"""#!/bin/sh
+echo $@ >>{tmp_path}/words
+for value in 5.5 1.25 2; do echo "p2p,${{value}}e-0$3,8,$3,,"; done
+echo "disk,1e-3,,,1,"
+echo "compute,0e0,,,1,1000"
+"""
+    )
+    path.chmod(0o755)
+    found = measure([str(path), "--bind"], Path("program"), [2, 4], [8, 64], 3)
+    assert found == f"{HEADER}\np2p,0.02,8,2,,\ndisk,0.001,,,1,\np2p,0.0002,8,4,,\n"
+    measure([str(path), "--bind"], Path("program"), [2], [8], 7, "/disk/new")
+    assert (tmp_path / "words").read_text().splitlines() == [
+        "--bind -np 2 program 3 - 8 64", "--bind -np 4 program 3 - 8 64", "--bind -np 2 program 7 /disk/new 8",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("p2p,2e-6,8,1,1,", True), ("p2p,2.5e6,,,,", True), ("p2p,2.5e+06,8,1,1,1000", True),
+        ("P2P,2e-6,8,1,1,", False), ("p2p,2,8,1,1,", False), ("p2p,-2e-6,8,1,1,", False),
+        ("p2p,2e-6,8,1,1", False), ("p2p,2e-6,8,1,1,1,", False),
+        (" p2p,2e-6,8,1,1,", False), ("p2p,2e-6,8.5,1,1,", False), ("p2p,1234e-6,8,1,1,", False),
+    ],
+)  # fmt: skip
+def test_a_line_of_a_measurement_has_six_columns(line: str, read: bool, tmp_path: Path) -> None:
+    words = launcher(tmp_path, f"{line}\nother,1e0,,,,\n".encode())
+    assert len(measure(words, Path("program"), [2], [8], 1).splitlines()) == 2 + read
+
+
+def test_of_what_a_failed_launcher_says_the_beginning_is_quoted(tmp_path: Path) -> None:
+    words = launcher(tmp_path, b"")
+    Path(words[0]).write_text("#!/bin/sh\nhead -c 600 /dev/zero | tr '\\0' x >&2; exit 1\n")
+    with pytest.raises(ValueError, match=r"failed with status 1: x{500}$"):
+        measure(words, Path("program"), [2], [8], 1)

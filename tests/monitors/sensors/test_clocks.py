@@ -70,6 +70,29 @@ def test_without_a_list_slurm_makes_one_of_which_those_up_to_the_base_clock_hold
     assert clocks.held(3000.0) is None
 
 
+def test_the_clocks_that_slurm_makes_are_in_equal_steps_of_whole_kilohertz_and_end_at_the_limit(tmp_path: Path) -> None:
+    """Slurm's own way: 63 steps of (3,700,000 - 800,000) / 63 kHz without the rest, and the limit itself."""
+    clocks = read_clocks(tree(tmp_path, PSTATE))
+    assert clocks is not None
+    assert clocks.settable == (*((800_000 + 46_031 * place) / 1000 for place in range(63)), 3700.0)
+    assert clocks.base == 2100.0
+    # Limits that are the same leave one clock.
+    clocks = read_clocks(tree(tmp_path, PSTATE | {"scaling_max_freq": "800000"}))
+    assert clocks is not None
+    assert (clocks.settable, clocks.holding) == ((800.0,), (800.0,))
+
+
+def test_without_a_base_clock_all_hold_and_without_a_clock_none(tmp_path: Path) -> None:
+    clocks = read_clocks(tree(tmp_path, {name: text for name, text in PSTATE.items() if name != "base_frequency"}))
+    assert clocks is not None
+    assert (clocks.base, clocks.holding[-1]) == (None, 3700.0)
+    assert Clocks("", (), (), None).held(1000.0) is None
+    listed = ACPI | {"scaling_available_frequencies": "x 1200000 -1 1800000", "base_frequency": "1500000"}
+    clocks = read_clocks(tree(tmp_path, listed))
+    assert clocks is not None
+    assert (clocks.settable, clocks.base, clocks.holding) == ((1200.0, 1800.0), 1500.0, (1200.0,))
+
+
 @pytest.mark.parametrize(
     "change",
     [
