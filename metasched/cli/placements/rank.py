@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -13,12 +14,96 @@ from metasched.described_placements import ranked
 from metasched.placement.clusters.constraints import Constraints, check_known, made, unfold_names
 from metasched.placement.loads.counted import Loads
 from metasched.placement.loads.staleness import STALE_AFTER
-from metasched.placement.ranking.objective import TERMS
+from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.placement.ranking.query import Question
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 
 #: Placements that are shown at most.
 MOST_SHOWN = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Demanded:
+    """The options that demand something of nodes and of the number of processors."""
+
+    processors: rankings.ProcessorsOption = ""
+    min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None
+    max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None
+    most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None
+    memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None
+    feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None
+    exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False
+    only: Annotated[list[str] | None, typer.Option("--cluster", help="Only this cluster; repeatable.")] = None
+    exclude: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = ""
+    least_efficiency: rankings.EfficiencyOption = None
+
+    def demands(self, settings: Settings) -> dict[str, Any]:
+        """The demands by the fields of :class:`Constraints`; processes on each node are processors where alone.
+
+        Raises
+        ------
+        InputError
+            When one is wrong, or they contradict each other.
+        """
+        alone = self.most_per_node is None and settings.threads == 1
+        found: dict[str, Any] = {
+            "processors": rankings.counts(self.processors, where="--processors"),
+            "min_processors": self.min_processors,
+            "max_processors": self.max_processors,
+            "per_node": settings.processes_per_node if alone else self.most_per_node,
+            "memory": self.memory,
+            "features": tuple(self.feature or ()),
+            "exclusive": self.exclusive,
+            "exclude": self.exclude,
+            "clusters": tuple(self.only or ()),
+            "least_efficiency": self.least_efficiency,
+        }
+        Constraints().with_demands(found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options that say what is best, and how much of the answer is shown."""
+
+    policy: Annotated[
+        rankings.Policy | None,
+        typer.Option(help="min-time, or min-energy within --max-slowdown; in place of --weight."),
+    ] = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable."),
+    ] = None
+    max_slowdown: Annotated[
+        float | None,
+        typer.Option(help="Largest delay of a placement relative to the earliest completion, as a fraction."),
+    ] = None
+    power_cap: Annotated[
+        float | None, typer.Option(help="Most that a cluster may draw, with its other jobs and idle nodes (W).")
+    ] = None
+    frequencies: Annotated[str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")] = ""
+    pareto: Annotated[bool, typer.Option("--pareto", help="Show only the Pareto front of the weighted terms.")] = False
+    saving: Annotated[
+        float, typer.Option(help="Smallest fraction of the time that doubling the processors must save.")
+    ] = 0.0
+    near_tie: Annotated[float, typer.Option(help="Relative difference up to which scores count as equal.")] = 0.0
+    rotate: Annotated[str | None, typer.Option(help="Seed (any word) that shuffles equal placements and nodes.")] = None
+    stale_after: Annotated[float, typer.Option(min=0, help="Age from which loads are stale (s).")] = STALE_AFTER
+    top: Annotated[int, typer.Option(min=1, max=MOST_SHOWN, help="Number of placements to show.")] = 10
+    level: options.LevelOption = 0.9
+
+    def objective(self) -> Objective:
+        """What is best.
+
+        Raises
+        ------
+        InputError
+            When weights are wrong, or a policy is named as well.
+        """
+        options.check_level(self.level)
+        if self.policy is not None and self.weight:
+            raise InputError("both --policy and --weight are given, expected one of them")
+        return rankings.objective(rankings.weights_of(self.policy) if self.policy else self.weight, self.saving)
 
 
 @options.grouped
@@ -31,123 +116,23 @@ def rank_verb(
         bool | None,
         typer.Option(help="Forecast the loads over the run; the daemon does so by default."),
     ] = None,
-    processors: rankings.ProcessorsOption = "",
-    min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
-    max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
-    most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None,
-    policy: Annotated[
-        rankings.Policy | None,
-        typer.Option(help="min-time, or min-energy within --max-slowdown; in place of --weight."),
-    ] = None,
-    max_slowdown: Annotated[
-        float | None,
-        typer.Option(help="Largest delay of a placement relative to the earliest completion, as a fraction."),
-    ] = None,
-    power_cap: Annotated[
-        float | None, typer.Option(help="Most that a cluster may draw, with its other jobs and idle nodes (W).")
-    ] = None,
-    frequencies: Annotated[
-        str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")
-    ] = "",
+    demanded: Demanded,
+    wanted: Wanted,
     per_node: options.PerNodeOption = None,
     threads: Annotated[
         int | None,
         typer.Option(min=1, help="Threads of each process; by default the best of those it has run with."),
     ] = None,
     parameter: options.ParameterOption = None,
-    memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None,
-    feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None,
-    exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False,
-    only: Annotated[list[str] | None, typer.Option("--cluster", help="Only this cluster; repeatable.")] = None,
-    exclude: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = "",
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable."),
-    ] = None,
-    pareto: Annotated[bool, typer.Option("--pareto", help="Show only the Pareto front of the weighted terms.")] = False,
-    least_efficiency: rankings.EfficiencyOption = None,
-    saving: Annotated[
-        float, typer.Option(help="Smallest fraction of the time that doubling the processors must save.")
-    ] = 0.0,
-    near_tie: Annotated[float, typer.Option(help="Relative difference up to which scores count as equal.")] = 0.0,
-    rotate: Annotated[
-        str | None, typer.Option(help="Seed (any word) that shuffles equal placements and nodes.")
-    ] = None,
-    stale_after: Annotated[float, typer.Option(min=0, help="Age from which loads are stale (s).")] = (STALE_AFTER),
-    top: Annotated[int, typer.Option(min=1, max=MOST_SHOWN, help="Number of placements to show.")] = 10,
-    level: options.LevelOption = 0.9,
     as_json: options.JsonOption = False,
 ) -> None:
     """Rank resource sets by predicted completion: those of described clusters, or without --clusters the daemon's.
 
     The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
     """
-    options.check_level(level)
     settings = options.SettingsOptions(per_node, threads or 1, parameter).settings()
-    demands: dict[str, Any] = {
-        "processors": rankings.counts(processors, where="--processors"),
-        "min_processors": min_processors,
-        "max_processors": max_processors,
-        "per_node": per_node if most_per_node is None and (threads or 1) == 1 else most_per_node,
-        "memory": memory,
-        "features": tuple(feature or ()),
-        "exclusive": exclusive,
-        "exclude": exclude,
-        "clusters": tuple(only or ()),
-        "least_efficiency": least_efficiency,
-    }
-    Constraints().with_demands(demands)
-    if policy is not None and weight:
-        raise InputError("both --policy and --weight are given, expected one of them")
-    wanted = rankings.objective(rankings.weights_of(policy) if policy else weight, saving)
-    clocks = rankings.clocks(frequencies)
-    if given.clusters is not None:
-        scene = given.scene(application, settings)
-        if forecast and scene.recorded is None:
-            raise InputError("--forecast is given without --loads")
-        known = [cluster.name for cluster in scene.clusters]
-        for name in only or ():
-            if name not in known:
-                raise InputError(
-                    f"--cluster {name} is not described in {given.clusters}, expected one of {', '.join(known)}"
-                )
-        check_known(unfold_names(exclude, "--exclude"), scene.clusters)
-        contention, running = scene.sharing(problem_size)
-        question = Question(
-            problem_size,
-            scene.constraints.with_demands(demands),
-            wanted,
-            contention,
-            top=top,
-            level=level,
-            pareto=pareto,
-            tolerance=near_tie,
-            rotation=rotate,
-            loads=Loads(scene.recorded if forecast else None, stale_after=stale_after),
-            max_slowdown=max_slowdown,
-            power_cap=power_cap,
-            running=running,
-        )
-        document = ranked(application, scene, question, settings, any_threads=threads is None, frequencies=clocks)
-    else:
-        asked = {
-            "application": application,
-            "problem_size": problem_size,
-            **made(demands),
-            **{name: value for name, value in settings.as_dict().items() if name != "threads" or threads is not None},
-            "weights": {name: getattr(wanted, name) for name in TERMS},
-            "saving": saving,
-            "near_tie": near_tie,
-            "rotate": rotate,
-            "pareto": pareto,
-            "stale_after": stale_after,
-            "forecast": forecast is not False,
-            "top": top,
-            "level": level,
-        }
-        energy = {"frequencies": list(clocks), "max_slowdown": max_slowdown, "power_cap": power_cap}
-        asked |= {name: value for name, value in energy.items() if value}
-        document = given.consult("POST", "/v1/rankings", asked)
+    asked = Asked(application, problem_size, demanded.demands(settings), wanted, settings, threads is None, forecast)
+    document = asked.described(given) if given.clusters is not None else asked.of_daemon(given)
     answer = rankings.read(document, where=given.url or "the daemon")
     if as_json:
         output.print_json(document)
@@ -156,3 +141,90 @@ def rank_verb(
         rankings.leave(answer)
     if not as_json:
         rankings.show(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question for a ranking.
+
+    Parameters
+    ----------
+    application, problem_size : what is to run.
+    demands : see :meth:`Demanded.demands`.
+    wanted : what is best.
+    settings, any_threads : of the run, and whether the number of threads may be chosen.
+    forecast : whether loads are forecast; None for the default of whoever answers.
+    """
+
+    application: str
+    problem_size: float
+    demands: dict[str, Any]
+    wanted: Wanted
+    settings: Settings
+    any_threads: bool
+    forecast: bool | None
+
+    def described(self, given: Given) -> dict[str, Any]:
+        """The ranking of described clusters, as a document."""
+        wanted, objective, scene = self.wanted, self.wanted.objective(), given.scene(self.application, self.settings)
+        if self.forecast and scene.recorded is None:
+            raise InputError("--forecast is given without --loads")
+        known = [cluster.name for cluster in scene.clusters]
+        for name in self.demands["clusters"]:
+            if name not in known:
+                raise InputError(
+                    f"--cluster {name} is not described in {given.clusters}, expected one of {', '.join(known)}"
+                )
+        check_known(unfold_names(self.demands["exclude"], "--exclude"), scene.clusters)
+        contention, running = scene.sharing(self.problem_size)
+        question = Question(
+            self.problem_size,
+            scene.constraints.with_demands(self.demands),
+            objective,
+            contention,
+            top=wanted.top,
+            level=wanted.level,
+            pareto=wanted.pareto,
+            tolerance=wanted.near_tie,
+            rotation=wanted.rotate,
+            loads=Loads(scene.recorded if self.forecast else None, stale_after=wanted.stale_after),
+            max_slowdown=wanted.max_slowdown,
+            power_cap=wanted.power_cap,
+            running=running,
+        )
+        clocks = rankings.clocks(wanted.frequencies)
+        return ranked(
+            self.application, scene, question, self.settings, any_threads=self.any_threads, frequencies=clocks
+        )
+
+    def of_daemon(self, given: Given) -> Any:
+        """The daemon's ranking of its partitions, as a document."""
+        wanted, objective = self.wanted, self.wanted.objective()
+        settings = self.settings.as_dict()
+        if self.any_threads:
+            settings.pop("threads", None)
+        energy = {
+            "frequencies": list(rankings.clocks(wanted.frequencies)),
+            "max_slowdown": wanted.max_slowdown,
+            "power_cap": wanted.power_cap,
+        }
+        return given.consult(
+            "POST",
+            "/v1/rankings",
+            {
+                "application": self.application,
+                "problem_size": self.problem_size,
+                **made(self.demands),
+                **settings,
+                "weights": {name: getattr(objective, name) for name in TERMS},
+                "saving": objective.saving,
+                "near_tie": wanted.near_tie,
+                "rotate": wanted.rotate,
+                "pareto": wanted.pareto,
+                "stale_after": wanted.stale_after,
+                "forecast": self.forecast is not False,
+                "top": wanted.top,
+                "level": wanted.level,
+                **{name: value for name, value in energy.items() if value},
+            },
+        )
