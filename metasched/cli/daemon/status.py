@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, get_args
 
@@ -66,70 +67,77 @@ def _mode(answer: dict[str, Any]) -> str:
 
 
 def _show(answer: dict[str, Any], file: str) -> None:
-    quality = answer["quality"]
     table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_row("mode", _mode(answer))
-    table.add_row("version", f"{answer['version']}, up for {span(answer['up'])}, database {answer['database']}")
+    for rows in (_daemon(answer), _loads(answer), _learned(answer), _advice(answer["quality"]), _next(answer, file)):
+        for name, text in rows:
+            table.add_row(name, text)
+    output.show(table)
+
+
+#: Rows of the table: what each is about, and what is said of it.
+Rows = Iterator[tuple[str, str | Text]]
+
+
+def _daemon(answer: dict[str, Any]) -> Rows:
+    yield "mode", _mode(answer)
+    yield "version", f"{answer['version']}, up for {span(answer['up'])}, database {answer['database']}"
     for kind, fault in answer.get("faults", {}).items():
-        table.add_row(kind, Text(fault))
+        yield kind, Text(fault)
     if not answer.get("leads", True):
-        table.add_row(
-            "follows", "another daemon leads: this one only answers reads, and takes over when the other ends"
-        )
+        yield "follows", "another daemon leads: this one only answers reads, and takes over when the other ends"
+
+
+def _loads(answer: dict[str, Any]) -> Rows:
     ages = ", ".join(f"{SOURCES.get(name, name)} {age:.0f} s ago" for name, age in answer["sources"].items())
-    table.add_row("partitions", f"{answer['partitions']}; last updated: {ages or 'never'}")
+    yield "partitions", f"{answer['partitions']}; last updated: {ages or 'never'}"
     for source in answer.get("load_sources", ()):
         answered = "never answered" if source["age"] is None else f"answered {source['age']:.0f} s ago"
         wrong = f"; {source['fault']}" if source["fault"] else ""
         counts = number_of(source["nodes"], "node"), answered, number_of(source["failures"], "failure")
-        table.add_row("source", f"{source['name']}: {', '.join(counts)}{wrong}")
-    table.add_row("nodes", f"{answer['nodes_with_loads']} report loads")
+        yield "source", f"{source['name']}: {', '.join(counts)}{wrong}"
+    yield "nodes", f"{answer['nodes_with_loads']} report loads"
+
+
+def _learned(answer: dict[str, Any]) -> Rows:
     left, failed = number_of(answer["runs_to_learn"], "run"), number_of(answer["learning_failures"], "failure")
-    table.add_row("models", f"{answer['models']}; {left} still to learn, {failed}")
+    yield "models", f"{answer['models']}; {left} still to learn, {failed}"
     for part in answer.get("learned", ()):
+        of = f"{part['application']} on {part['platform']}"
         if part["unmeasured"]:
-            table.add_row(
-                "unmeasured",
-                Text(
-                    f"the loads of {part['unmeasured']} of {part['runs']} runs learned of {part['application']} on "
-                    f"{part['platform']}"
-                ),
-            )
+            yield "unmeasured", Text(f"the loads of {part['unmeasured']} of {part['runs']} runs learned of {of}")
         for notice in part.get("notices", ()):
-            table.add_row("notice", Text(f"{part['application']} on {part['platform']}: {notice}"))
-    table.add_row("jobs", f"{quality['jobs']} with advice have finished; {quality['failed']} failed or were killed")
+            yield "notice", Text(f"{of}: {notice}")
+
+
+def _advice(quality: dict[str, Any]) -> Rows:
+    yield "jobs", f"{quality['jobs']} with advice have finished; {quality['failed']} failed or were killed"
     if quality["jobs"]:
         error = "" if quality["ppe_mean"] is None else f", the advice off by {quality['ppe_mean']:.1f} % on average"
-        table.add_row(
-            "agreement",
-            f"{quality['followed']} ran on the nodes advised{error}; "
-            f"{quality['same_partition']} in the partition advised",
-        )
+        where = f"{quality['same_partition']} in the partition advised"
+        yield "agreement", f"{quality['followed']} ran on the nodes advised{error}; {where}"
     if quality["elsewhere"]:
         saved = quality["time_taken"] - quality["time_as_advised"]
-        taken, sense = span(quality["time_taken"]), "saved" if saved >= 0 else "lost"
-        table.add_row(
-            "elsewhere",
-            f"{quality['elsewhere']} ran elsewhere, {quality['faster']} of them slower than predicted where advised: "
-            f"of {taken} {span(abs(saved))} would have been {sense}",
-        )
+        slower = f"{quality['faster']} of them slower than predicted where advised"
+        sense = f"of {span(quality['time_taken'])} {span(abs(saved))} would have been {_sense(saved)}"
+        yield "elsewhere", f"{quality['elsewhere']} ran elsewhere, {slower}: {sense}"
     if quality["metered"]:
-        joules = quality["energy_taken"] - quality["energy_as_advised"]
-        sense = "saved" if joules >= 0 else "lost"
-        table.add_row(
-            "energy",
-            f"of {plain(quality['energy_taken'])} J that {quality['metered']} of these took, {plain(abs(joules))} J "
-            f"would have been {sense} where advised",
-        )
+        saved = quality["energy_taken"] - quality["energy_as_advised"]
+        taken = f"of {plain(quality['energy_taken'])} J that {quality['metered']} of these took"
+        yield "energy", f"{taken}, {plain(abs(saved))} J would have been {_sense(saved)} where advised"
     if quality["killed_by_limit"]:
-        table.add_row("limits", f"{quality['killed_by_limit']} would exceed the suggested time limit")
-    table.add_row("verdict", answer["verdict"]["why"])
-    table.add_row("next", answer["next_step"]["line"])
+        yield "limits", f"{quality['killed_by_limit']} would exceed the suggested time limit"
+
+
+def _sense(saved: float) -> str:
+    return "saved" if saved >= 0 else "lost"
+
+
+def _next(answer: dict[str, Any], file: str) -> Rows:
+    yield "verdict", answer["verdict"]["why"]
+    yield "next", answer["next_step"]["line"]
     if answer["next_step"]["command"]:
-        wanted = answer["verdict"]["mode"]
-        table.add_row("", f"METASCHED_TOKEN=... {answer['next_step']['command']}   (an admin's token), or")
-        table.add_row("", f'mode = "{wanted}" in {file}, and systemctl restart metasched')
-    output.show(table)
+        yield "", f"METASCHED_TOKEN=... {answer['next_step']['command']}   (an admin's token), or"
+        yield "", f'mode = "{answer["verdict"]["mode"]}" in {file}, and systemctl restart metasched'
 
 
 def _show_parts(answer: dict[str, Any]) -> None:
