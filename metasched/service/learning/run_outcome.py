@@ -48,7 +48,6 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     check_times(job)
     partition = board.view.find(job.scheduler, job.partition)
     platform = partition.platform if partition is not None else job.scheduler
-    # What a moved job did after its move is a part of a run, of which the model knows nothing.
     # The scheduler's own count goes before what a comment says.
     processors = job.processors or mark.processors or max(1, len(job.nodes))
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
@@ -73,10 +72,10 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
         ),
     )
     predicted, joules = _predicted(run, models)
+    # What a moved job did after its move is a part of a run, of which the model knows nothing.
+    known = known and not mark.done
     return Concluded(
-        RecordedRun(
-            run, job.exit_status, learnable=job.exit_status == 0 and counted and known and not mark.done, uid=job.uid
-        ),
+        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted and known, uid=job.uid),
         mark.placement,
         Outcome(
             job=job.job,
