@@ -1,0 +1,83 @@
+"""A server that answers a few callers at a time hangs up on one more, and answers again once one has left."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from typing import Any
+
+import pytest
+from waiting import until
+
+from monitors.few_callers import FewCallers
+
+
+class Holding(socketserver.BaseRequestHandler):
+    """Greets a caller, and waits until it hangs up."""
+
+    def handle(self) -> None:
+        self.request.sendall(b"welcome")
+        self.request.recv(1)
+
+
+class Server(FewCallers, socketserver.TCPServer):
+    """One whose callers stay."""
+
+
+def greeted(caller: socket.socket) -> bool:
+    caller.settimeout(60.0)
+    return caller.recv(7) == b"welcome"
+
+
+def test_eight_callers_are_answered_a_ninth_is_not_and_the_next_is_when_one_has_left() -> None:
+    with Server(("127.0.0.1", 0), Holding) as server:
+        server.start()
+        call = lambda: socket.create_connection(server.server_address[:2], timeout=60.0)  # noqa: E731
+        callers = [call() for _ in range(8)]
+        assert all(map(greeted, callers))
+        with call() as ninth:
+            assert not greeted(ninth)
+        callers.pop().close()
+
+        def answered() -> bool:
+            callers.append(call())
+            return greeted(callers[-1])
+
+        until(answered)
+        for caller in callers:
+            caller.close()
+        server.shutdown()
+
+
+def test_a_caller_for_whom_there_is_no_thread_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise nobody would be answered after a few such callers."""
+
+    def none(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Server(("127.0.0.1", 0), Holding) as server:
+        with monkeypatch.context() as patched:
+            patched.setattr(socketserver.ThreadingMixIn, "process_request", none)
+            for _ in range(20):
+                with pytest.raises(RuntimeError, match="thread"):
+                    server.process_request(None, None)
+        assert server._callers._value == 8
+
+
+def test_each_caller_has_a_thread_that_ends_with_the_process() -> None:
+    assert (Server.allow_reuse_address, Server.daemon_threads) == (True, True)
+    seen = threading.Event()
+    found: list[bool] = []
+
+    class Noting(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            found.append(threading.current_thread().daemon)
+            seen.set()
+
+    with Server(("127.0.0.1", 0), Noting) as server:
+        server.start()
+        with socket.create_connection(server.server_address[:2], timeout=60.0):
+            assert seen.wait(60.0)
+        server.shutdown()
+    assert found == [True]
