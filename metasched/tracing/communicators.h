@@ -12,6 +12,7 @@ typedef struct {
   MPI_Comm comm;
   Members members; // of the other group, between two groups
   int between_groups;
+  int with_others; // some are of another world
   int64_t number; // of its processes, where they are not all
 } Communicator;
 static Communicator* communicators;
@@ -44,8 +45,11 @@ static const Communicator* communicator(MPI_Comm comm)
   PMPI_Group_free(&group);
   PMPI_Group_free(&world);
   free(own);
+  int others = 0;
+  for (int i = 0; i < size; i++)
+    others |= them[i] == MPI_UNDEFINED;
   const int64_t number = between ? own_size + size : size == processes ? 0 : size;
-  communicators[communicators_size++] = (Communicator){comm, {size, them}, between, number};
+  communicators[communicators_size++] = (Communicator){comm, {size, them}, between, others, number};
   return &communicators[communicators_size - 1];
 }
 
@@ -71,7 +75,8 @@ static int64_t rank_among(Members members, int peer)
   if (peer == MPI_ROOT)
     return rank;
   const int known = peer >= 0 && peer < members.size ? (members.world ? members.world[peer] : peer) : NULL_RANK;
-  return known < 0 ? NULL_RANK : known; // MPI_UNDEFINED of processes of another world
+  with_others |= known == MPI_UNDEFINED;
+  return known < 0 ? NULL_RANK : known;
 }
 
 static int64_t world_rank(MPI_Comm comm, int peer)
@@ -81,7 +86,11 @@ static int64_t world_rank(MPI_Comm comm, int peer)
 
 static int64_t among(MPI_Comm comm)
 {
-  return comm == MPI_COMM_WORLD ? 0 : communicator(comm)->number;
+  if (comm == MPI_COMM_WORLD)
+    return 0;
+  const Communicator* found = communicator(comm);
+  with_others |= found->with_others;
+  return found->number;
 }
 
 static int own_rank(MPI_Comm comm)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "call_counts.h"
 #include "instruction_counter.h"
 
 enum { LONGEST_PERIOD = 128, MOST_NODES = 1 << 22, NULL_RANK = -333, BYTES = -1, FRESH = 10000 /* ns */ };
@@ -97,11 +98,9 @@ static Table actions, bodies, betweens;
 static Words nodes, counts, totals, executed; // of the program; of betweens: how often, nanoseconds, instructions
 static int rank = -1, processes, whole;
 static pid_t recorded; // the process that this is the trace of
-// What the program does that no action tells.
-enum Unrecorded { ONE_SIDED = 1, FILES = 2, STARTED = 4, PARTITIONED = 8 };
-static const char* const UNRECORDED[] = {"one-sided communication", "file operations",
-                                         "processes that the program starts", "partitioned communication"};
-static unsigned unrecorded;
+// This thread's calls become actions: those of one thread do, which starts MPI. Others may call at the same time.
+static __thread int recording __attribute__((tls_model("initial-exec")));
+static int with_others; // a call, with processes of another world, which no rank names
 static int64_t last = -1, begun, wall, written, write_cost;
 static char folder[4096];
 
@@ -216,13 +215,8 @@ static void write_all(const char* how)
         fprintf(file, " %lld", (long long)at[j]);
     fputc('\n', file);
   }
-  for (unsigned kind = 0; kind < sizeof UNRECORDED / sizeof *UNRECORDED; kind++)
-    if (unrecorded >> kind & 1)
-      fprintf(file, "unrecorded %s\n", UNRECORDED[kind]);
-  const int full = nodes.size >= MOST_NODES;
-  if (full)
-    fprintf(file, "unrecorded what follows the first %d actions and loops of a process\n", MOST_NODES);
-  fprintf(file, "%s\n", full ? "cut" : how);
+  write_counts(file);
+  fprintf(file, "%s\n", nodes.size >= MOST_NODES ? "cut" : how);
   if (fclose(file) == 0)
     rename(part, path);
   else
@@ -232,7 +226,7 @@ static void write_all(const char* how)
 // Begins a call: what was computed since the last one.
 static Work entered(void)
 {
-  if (rank < 0)
+  if (!recording)
     return NOTHING;
   const int64_t instructions = count_at_begin() - left.instructions;
   return (Work){processor_time() - left.time, instructions};
@@ -241,8 +235,12 @@ static Work entered(void)
 // Ends a call; what no action has taken up of the computation before it is the next one's.
 static void ended_owing(Work owing)
 {
-  if (rank < 0)
+  if (!recording)
     return;
+  static Unrecorded calls = {.name = "calls with processes of another world"};
+  if (with_others)
+    counted(&calls);
+  with_others       = 0;
   left.time         = processor_time() - owing.time;
   left.instructions = count_at_end() - owing.instructions;
 }
@@ -254,8 +252,13 @@ static void ended(void)
 
 static void add(const int64_t* key, size_t size, Work computed)
 {
-  if (rank < 0 || nodes.size >= MOST_NODES)
+  if (!recording || with_others)
     return;
+  static Unrecorded rest = {.name = "calls for which there was no room"};
+  if (nodes.size >= MOST_NODES) {
+    counted(&rest);
+    return;
+  }
   const int64_t action = numbered(&actions, key, size);
   const int64_t pair[] = {last, action};
   const int64_t between = numbered(&betweens, pair, 2);

@@ -34,19 +34,21 @@ static int from_fortran(const void* caller)
   return (uintptr_t)caller - bindings < bindings_end - bindings;
 }
 
-#define PASSED_ON(function, parameters, arguments)                                                                     \
-  int PMPI_##function parameters                                                                                       \
+#define PASSED_ON_AS(result, passed, own, name, parameters, arguments)                                                 \
+  result passed parameters                                                                                             \
   {                                                                                                                    \
-    static int(*actual) parameters;                                                                                    \
+    static result(*actual) parameters;                                                                                 \
     if (!actual)                                                                                                       \
-      *(void**)&actual = dlsym(RTLD_NEXT, "PMPI_" #function);                                                          \
+      *(void**)&actual = dlsym(RTLD_NEXT, name);                                                                       \
     if (passing_on || !from_fortran(__builtin_return_address(0)))                                                      \
       return actual arguments;                                                                                         \
-    passing_on       = 1;                                                                                              \
-    const int status = MPI_##function arguments;                                                                       \
-    passing_on       = 0;                                                                                              \
+    passing_on          = 1;                                                                                           \
+    const result status = own arguments;                                                                               \
+    passing_on          = 0;                                                                                           \
     return status;                                                                                                     \
   }
 #else
-#define PASSED_ON(function, parameters, arguments)
+#define PASSED_ON_AS(result, passed, own, name, parameters, arguments)
 #endif
+#define PASSED_ON(function, parameters, arguments)                                                                     \
+  PASSED_ON_AS(int, PMPI_##function, MPI_##function, "PMPI_" #function, parameters, arguments)

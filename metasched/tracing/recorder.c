@@ -5,8 +5,7 @@
 // Each call becomes an action in the notation of SimGrid's time-independent traces (ranks of the world, bytes), which
 // the file DIR/rank-N of the process holds.
 #define _GNU_SOURCE
-#include "fortran_bindings.h"
-#include "requests.h"
+#include "unrecorded_calls.h"
 
 static int64_t bytes(int64_t count, MPI_Datatype type)
 {
@@ -49,21 +48,29 @@ static void start(int was_initialized)
   if (access(path, F_OK) == 0)
     refuse("the launcher starts more than one MPI program, expected one in each recording", "");
   recorded = getpid();
+  recording = 1;
   begun = written = now(CLOCK_MONOTONIC);
   Work computed   = NOTHING;
   ADD(computed, INIT, 0);
   ended();
 }
 
+// What other threads than the recorded one call is counted and passed on.
+#define OF_THIS_THREAD(function, arguments)                                                                            \
+  static Unrecorded of_others = {.name = "MPI_" #function " by other threads"};                                        \
+  if (!recording) {                                                                                                    \
+    if (rank >= 0)                                                                                                     \
+      counted(&of_others);                                                                                             \
+    return PMPI_##function arguments;                                                                                  \
+  }
 // A call, with what is done before it: `computed` is the work since the last one, which an action takes up.
 #define CALL(function, parameters, arguments, ...)                                                                     \
   PASSED_ON(function, parameters, arguments)                                                                           \
   int MPI_##function parameters                                                                                        \
   {                                                                                                                    \
+    OF_THIS_THREAD(function, arguments)                                                                                \
     Work computed = entered();                                                                                         \
-    if (rank >= 0) {                                                                                                   \
-      __VA_ARGS__;                                                                                                     \
-    }                                                                                                                  \
+    __VA_ARGS__;                                                                                                       \
     const int status = PMPI_##function arguments;                                                                      \
     ended_owing(computed);                                                                                             \
     return status;                                                                                                     \
@@ -73,10 +80,11 @@ static void start(int was_initialized)
   PASSED_ON(function, parameters, arguments)                                                                           \
   int MPI_##function parameters                                                                                        \
   {                                                                                                                    \
+    OF_THIS_THREAD(function, arguments)                                                                                \
     Work computed = entered();                                                                                         \
     before;                                                                                                            \
     const int status = PMPI_##function called;                                                                         \
-    if (status == MPI_SUCCESS && rank >= 0) {                                                                          \
+    if (status == MPI_SUCCESS) {                                                                                       \
       __VA_ARGS__;                                                                                                     \
     }                                                                                                                  \
     ended_owing(computed);                                                                                             \
@@ -102,23 +110,24 @@ int MPI_Finalize(void)
 {
   Work computed = entered();
   ADD(computed, FINALIZE, 0);
-  if (rank >= 0)
+  if (recording)
     write_all("end");
-  whole = 1;
-  rank  = -1;
+  whole     = 1;
+  rank      = -1;
+  recording = 0;
   return PMPI_Finalize();
 }
 PASSED_ON(Abort, (MPI_Comm comm, int code), (comm, code))
 int MPI_Abort(MPI_Comm comm, int code)
 {
-  if (rank >= 0)
+  if (recording)
     write_all("cut");
   return PMPI_Abort(comm, code);
 }
 __attribute__((destructor)) static void leave(void)
 {
   // A process that was forked has a copy of all of this.
-  if (rank >= 0 && !whole && getpid() == recorded)
+  if (recording && !whole && getpid() == recorded)
     write_all("cut");
 }
 
@@ -128,7 +137,8 @@ CALL(Comm_disconnect, (MPI_Comm * comm), (comm), forget_communicator(*comm))
 #define SENT (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)
 #define SENDING(function, name)                                                                                        \
   CALL(function, SENT, (data, count, type, peer, tag, comm),                                                           \
-       ADD(computed, name, 0, world_rank(comm, peer), tag, bytes(count, type), BYTES))
+       ADD(computed, name, 0, world_rank(comm, peer), tag, bytes(count, type), BYTES))                                 \
+  LARGE_COUNTS(function)
 SENDING(Send, SEND)
 SENDING(Ssend, SSEND)
 SENDING(Bsend, BSEND)
@@ -140,7 +150,8 @@ SENDING(Rsend, RSEND)
 #define POSTING(function, name)                                                                                        \
   CALL_KNOWN_BEHIND(function, POSTED, POSTED_BY,                                                                       \
                     const Asked one = sent_to(members_of(comm), peer, tag, bytes(count, type), name);                              \
-                    begin(&one, &computed), POSTED_BY, remember(*request, one))
+                    begin(&one, &computed), POSTED_BY, remember(*request, one))                                        \
+  LARGE_COUNTS(function)
 POSTING(Isend, ISEND)
 POSTING(Issend, ISSEND)
 POSTING(Ibsend, ISEND)
@@ -152,7 +163,8 @@ CALL_KNOWN_BEHIND(Irecv, POSTED_TO, POSTED_BY,
 // Persistent requests begin when they are started.
 #define PERSISTENT(function, name)                                                                                     \
   CALL_KNOWN_BEHIND(function, POSTED, POSTED_BY, , POSTED_BY,                                                          \
-                    remember(*request, again(sent_to(members_of(comm), peer, tag, bytes(count, type), name))))
+                    remember(*request, again(sent_to(members_of(comm), peer, tag, bytes(count, type), name))))         \
+  LARGE_COUNTS(function)
 PERSISTENT(Send_init, ISEND)
 PERSISTENT(Ssend_init, ISSEND)
 PERSISTENT(Bsend_init, ISEND)
@@ -191,7 +203,9 @@ CALL_KNOWN_BEHIND(Sendrecv_replace,
                   ADD(computed, SENDRECV, 0, bytes(count, type), world_rank(comm, to),
                       received(answer, from == MPI_PROC_NULL, bytes(count, type)), world_rank(comm, source), BYTES, BYTES))
 
-// Messages that were found before they are received.
+// Messages that were found before they are received: the time to find them is none of computation.
+CALL(Probe, (int peer, int tag, MPI_Comm comm, MPI_Status* result), (peer, tag, comm, result), )
+CALL(Iprobe, (int peer, int tag, MPI_Comm comm, int* flag, MPI_Status* result), (peer, tag, comm, flag, result), )
 CALL_KNOWN_BEHIND(Mprobe, (int peer, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* result),
                   (peer, tag, comm, message, result), , (peer, tag, comm, message, result), probed(*message, comm))
 CALL_KNOWN_BEHIND(Improbe, (int peer, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* result),
@@ -211,7 +225,7 @@ CALL_KNOWN_BEHIND(Imrecv, (void* data, int count, MPI_Datatype type, MPI_Message
 CALL_KNOWN_BEHIND(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses),
                   OWNED MPI_Status* own   = open_receives && statuses == MPI_STATUSES_IGNORE ? room_for(count) : NULL;
                   OWNED MPI_Request* open = open_receives ? copied(count, requests) : NULL;
-                  if (rank >= 0 && !open) wait_for_all(count, requests, NULL, &computed),
+                  if (!open) wait_for_all(count, requests, NULL, &computed),
                   (count, requests, own ? own : statuses),
                   if (open) wait_for_all(count, open, own ? own : statuses, &computed))
 CALL_KNOWN_BEHIND(Wait, (MPI_Request * request, MPI_Status* result), (request, result), ANSWERED;
@@ -245,7 +259,8 @@ CALL_KNOWN_BEHIND(Test, (MPI_Request * request, int* flag, MPI_Status* result), 
 #define UNPACKED(...) __VA_ARGS__
 #define COLLECTIVE(function, begun_only, parameters, arguments, ...)                                                   \
   CALL(function, parameters, arguments, __VA_ARGS__)                                                                   \
-  CALL(begun_only, (UNPACKED parameters, MPI_Request * request), (UNPACKED arguments, request), __VA_ARGS__)
+  CALL(begun_only, (UNPACKED parameters, MPI_Request * request), (UNPACKED arguments, request), __VA_ARGS__)           \
+  OTHER_FORMS(function, begun_only)
 COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), ADD(computed, BARRIER, among(comm)))
 COLLECTIVE(Bcast, Ibcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm),
            (data, count, type, root, comm),
@@ -456,33 +471,3 @@ NEIGHBOURS(Neighbor_alltoallw, Ineighbor_alltoallw,
             const int in_counts[], const MPI_Aint in_at[], const MPI_Datatype in_types[], MPI_Comm comm),
            (out, out_counts, out_at, out_types, in, in_counts, in_at, in_types, comm),
            bytes(out_counts[i], out_types[i]), bytes(in_counts[i], in_types[i]))
-
-// What is not recorded is named, where it begins.
-CALL(Win_create, (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window),
-     (base, size, unit, info, comm, window), unrecorded |= ONE_SIDED)
-CALL(Win_allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window),
-     (size, unit, info, comm, base, window), unrecorded |= ONE_SIDED)
-CALL(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window),
-     (size, unit, info, comm, base, window), unrecorded |= ONE_SIDED)
-CALL(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* window), (info, comm, window),
-     unrecorded |= ONE_SIDED)
-CALL(File_open, (MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file),
-     (comm, name, mode, info, file), unrecorded |= FILES)
-CALL(Comm_spawn,
-     (const char* command, char* words[], int count, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* between,
-      int errors[]),
-     (command, words, count, info, root, comm, between, errors), unrecorded |= STARTED)
-CALL(Comm_spawn_multiple,
-     (int many, char* commands[], char** words[], const int counts_[], const MPI_Info infos[], int root, MPI_Comm comm,
-      MPI_Comm* between, int errors[]),
-     (many, commands, words, counts_, infos, root, comm, between, errors), unrecorded |= STARTED)
-#if MPI_VERSION >= 4
-CALL(Psend_init,
-     (const void* data, int parts, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info,
-      MPI_Request* request),
-     (data, parts, count, type, peer, tag, comm, info, request), unrecorded |= PARTITIONED)
-CALL(Precv_init,
-     (void* data, int parts, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info,
-      MPI_Request* request),
-     (data, parts, count, type, peer, tag, comm, info, request), unrecorded |= PARTITIONED)
-#endif

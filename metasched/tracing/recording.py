@@ -15,7 +15,15 @@ from monitors.launched import launched
 SOURCE = Path(__file__).with_name("recorder.c")
 HEADERS = [
     SOURCE.with_name(f"{name}.h")
-    for name in ("requests", "communicators", "folded_trace", "instruction_counter", "fortran_bindings")
+    for name in (
+        "unrecorded_calls",
+        "requests",
+        "communicators",
+        "folded_trace",
+        "call_counts",
+        "instruction_counter",
+        "fortran_bindings",
+    )
 ]
 #: Callgrind collects between calls only, which the recorder switches; of its results only the log is used.
 VALGRIND = (
@@ -105,6 +113,6 @@ def record(
         to.rmdir()
         raise InputError(
             f"no process was recorded, and {launcher[0]} ended with status {status}, "
-            f"expected a launcher that works and a program built with the MPI of {compiler}"
+            f"expected a launcher that works and a program that calls MPI_Init, built with the MPI of {compiler}"
         )
     return status

@@ -101,11 +101,13 @@ static void begin(const Asked* one, Work* computed)
 }
 static void started(MPI_Request request, Work* computed)
 {
-  Asked* found = find(request);
+  static Unrecorded others = {.name = "MPI_Start"};
+  Asked* found             = find(request);
   if (found && found->persistent) {
     found->started = 1;
     begin(found, computed);
-  }
+  } else
+    counted(&others);
 }
 
 // The bytes of a message that came, as far as its status tells.

@@ -16,12 +16,12 @@ from metasched.cli.app import main
 from metasched.records import InputError
 from metasched.store.files.recorded_traces import Recorded, read_recorded
 from metasched.tracing.recording import Instructions, record, recorder
+from tests.system.real_mpi import MPIRUN, allow_root
 
 pytestmark = [
     pytest.mark.system,
     pytest.mark.skipif(shutil.which("mpicc") is None or shutil.which("mpirun") is None, reason="MPI is not installed"),
 ]
-MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
 #: The recorder with the processor time of a task, which every kernel counts, in the place of the instructions.
 TASK_CLOCK = ("-DEVENT_TYPE=PERF_TYPE_SOFTWARE", "-DEVENT=PERF_COUNT_SW_TASK_CLOCK")
 
@@ -69,8 +69,7 @@ int main(int argc, char** argv)
 
 @pytest.fixture(autouse=True)
 def _root(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-        monkeypatch.setenv(name, "1")
+    allow_root(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -12,18 +12,17 @@ from benchmarks.signature.machine import write_machine
 from benchmarks.signature.truth import truth
 from metasched.cli.app import main
 from tests.pages import ROOT
+from tests.system.real_mpi import MPIRUN, allow_root
 
 pytestmark = pytest.mark.system
 SIGNATURES = [str(ROOT / f"examples/signature/box-{n}.json") for n in (16, 32, 64)]
-MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
 openmpi = pytest.mark.skipif(not shutil.which("mpicc") or not shutil.which("mpirun"), reason="MPI is not installed")
 simulated = pytest.mark.skipif(not shutil.which("smpirun"), reason="SimGrid is not installed")
 
 
 @pytest.fixture(autouse=True)
 def _root(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-        monkeypatch.setenv(name, "1")
+    allow_root(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,28 @@ def test_processes_that_were_cut_short_are_named(tmp_path: Path) -> None:
 def test_what_a_program_did_that_is_not_recorded_is_named(tmp_path: Path) -> None:
     folder = pair(tmp_path / "run", 5)
     assert read_recorded(folder).warnings == []
+    for rank, lost in enumerate(("3 MPI_Put", "4 MPI_Put\nunrecorded 2 MPI_Send by other threads")):
+        file = folder / f"rank-{rank}"
+        text = file.read_text(encoding="ascii")
+        file.write_text(text.replace("end\n", f"unrecorded {lost}\nend\n"), encoding="ascii")
+    found = read_recorded(folder)
+    assert found.unrecorded == {"MPI_Put": 7, "MPI_Send by other threads": 2}
+    assert found.warnings == ["the trace lacks calls: 7 of MPI_Put, 2 of MPI_Send by other threads"]
+
+
+def test_calls_without_a_number_as_earlier_recorders_wrote_them_count_once(tmp_path: Path) -> None:
+    folder = pair(tmp_path / "run", 5)
     last = (folder / "rank-1").read_text(encoding="ascii")
     (folder / "rank-1").write_text(last.replace("end\n", "unrecorded file operations\nend\n"), encoding="ascii")
-    assert read_recorded(folder).warnings == ["the trace lacks file operations"]
+    assert read_recorded(folder).unrecorded == {"file operations": 1}
+
+
+def test_messages_without_an_end_are_told_with_the_calls_that_are_not_recorded(tmp_path: Path) -> None:
+    folder = pair(tmp_path / "run", 5)
+    last = (folder / "rank-1").read_text(encoding="ascii").replace("irecv 0 0 8 -1", "barrier")
+    (folder / "rank-1").write_text(last.replace("end\n", "unrecorded 5 MPI_Recv_c\nend\n"), encoding="ascii")
+    with pytest.raises(InputError, match="sent than received; the trace lacks calls: 5 of MPI_Recv_c"):
+        read_recorded(folder)
 
 
 def halves(folder: Path, turns: tuple[int, int], call: str = "barrier") -> Path:
@@ -133,7 +152,11 @@ def test_processes_cut_short_before_they_did_anything_together_are_refused(tmp_p
         ),
         (lambda text: text.replace("duration 1.5", "duration -1"), "not a line of the recorder"),
         (lambda text: text.replace("duration 1.5", "duration nan"), "not a line of the recorder"),
-        (lambda text: text.replace("end\n", 17 * "unrecorded files\n" + "end\n"), "not a line of the recorder"),
+        (
+            lambda text: text.replace("end\n", "".join(f"unrecorded 1 f{i}\n" for i in range(1001)) + "end\n"),
+            "not a line of the recorder",
+        ),
+        (lambda text: text.replace("end\n", "unrecorded 9999999999999999999 f\nend\n"), "not a line of the recorder"),
         (lambda text: text.replace("end\n", "unrecorded \x1b[2J\nend\n"), "not a line of the recorder"),
         (lambda text: text.replace("isend 1", "isend 7"), "names rank 7, expected one of 2 processes"),
     ],

@@ -123,7 +123,7 @@ def test_a_program_that_starts_no_mpi_is_told_with_its_status(cc: str, tmp_path:
     with pytest.raises(InputError) as refusal:
         record([own], tmp_path / "trace", cc)
     assert str(refusal.value) == (
-        f"no process was recorded, and {own} ended with status 5, expected a launcher that works and a program built "
-        f"with the MPI of {cc}"
+        f"no process was recorded, and {own} ended with status 5, expected a launcher that works and a program that "
+        f"calls MPI_Init, built with the MPI of {cc}"
     )
     assert not (tmp_path / "trace").exists()

@@ -14,7 +14,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption, grouped, whole_numbers
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
-from metasched.signature.rules.reporting import checked_count, unruled
+from metasched.signature.rules.reporting import checked_count, lacked, unruled
 from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
 
@@ -82,7 +82,7 @@ def predict_verb(
     known, document = read_application(application)
     name, predicts, tried = engine.of(known, measured_in(document, application))
     found = _answered(known, name, predicts, counts_from(processes), tried)
-    warnings = [*dict.fromkeys(line for each in found for line in each.warnings), *unruled(document)]
+    warnings = [*dict.fromkeys(line for each in found for line in each.warnings), *lacked(document), *unruled(document)]
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
         return

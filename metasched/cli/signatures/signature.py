@@ -33,6 +33,7 @@ from metasched.store.files.signatures import (
     read_document,
     signature_document,
     trace_of_signature,
+    unrecorded_of,
     write_document,
 )
 from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
@@ -61,7 +62,7 @@ def record_verb(
         "execution_time": found.duration,
         "instructions": found.instructions,
         "cut": list(found.cut),
-        "unrecorded": list(found.unrecorded),
+        "unrecorded": found.unrecorded,
         "status": status,
         "trace": str(to),
     }
@@ -138,11 +139,14 @@ def extract_verb(
         document["point"] = asdict(measured_point)
     if recorded.cut:
         document["cut"] = list(recorded.cut)
+    if recorded.unrecorded:
+        document["unrecorded"] = dict(recorded.unrecorded)
     output.warn(recorded.warnings)
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "instructions", "coverage", "phases")
-        output.print_json({key: document[key] for key in shown} | {"cut": [*recorded.cut], "signature": str(to)})
+        lost = {"cut": [*recorded.cut], "unrecorded": recorded.unrecorded}
+        output.print_json({key: document[key] for key in shown} | lost | {"signature": str(to)})
         return
     headings = ("phase", "weight", "share", "time s", "instructions", "bytes", "events", "")
     table = output.table(*headings, box=box.SIMPLE)
@@ -215,6 +219,7 @@ def mark_verb(
             + (f", such as {free[0]}" if free else ", and there is none"),
             where=str(campaign),
         )
+    output.warn(recorded.warnings)
     found = phases_of(recorded.in_nanoseconds, Machine())
     # Runs of other counts have the same phases in the same places; those marked first say which matter.
     names = dict.fromkeys(mark.phase for each in runs for mark in each.marks)
@@ -260,7 +265,7 @@ def fit_verb(
     from metasched.signature.computation.instruction_table import drifting, instruction_table
     from metasched.signature.computation.measurable_points import paces
     from metasched.signature.rules.fitting import fit
-    from metasched.signature.rules.reporting import equations, open_rules, unruled, valid_counts, weights
+    from metasched.signature.rules.reporting import equations, lacked, open_rules, unruled, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     ways = [each.get("instructions", STATED) for each in documents]
@@ -274,6 +279,9 @@ def fit_verb(
                 where=str(path),
             )
     one_workload_of(documents, signatures)
+    unrecorded = {
+        each["processes"]: unrecorded_of(each, path) for each, path in zip(documents, signatures, strict=True)
+    }
     with output.working("fitting"):
         traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
         found = fit(traces, any(way != STATED for way in ways))
@@ -301,6 +309,7 @@ def fit_verb(
         "points": [asdict(each) for each in measured],
         "instructions": {str(n): [row.as_dict() for row in rows] for n, rows in groups.items()},
         "measured": measured_of(documents, signatures),
+        "unrecorded": {str(n): lost for n, lost in unrecorded.items() if lost},
     }
     write_document(to, {"kind": APPLICATION, "version": VERSION} | document | {"application": application.as_dict()})
     if as_json:
@@ -317,7 +326,7 @@ def fit_verb(
     output.say(f"{100.0 * found.ruled:.2f} % of the actions follow rules; valid for {document['valid']}")
     if found.in_order:
         output.warn(["messages that are started together are put in order of their partners"])
-    output.warn(unruled(document))
+    output.warn([*lacked(document), *unruled(document)])
     for phase, share, totals in drifting(groups):
         if share >= SAID:
             listed = ", ".join(f"{total:.4g} with {n}" for n, total in sorted(totals.items()))

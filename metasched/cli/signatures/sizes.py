@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from metasched.store.files.signatures import (
     read_document,
     signature_document,
     trace_of_signature,
+    unrecorded_of,
     write_document,
 )
 
@@ -33,9 +35,11 @@ def resize_verb(
 ) -> None:
     """Write the signature of another problem size, from those of at least two."""
     from metasched.signature.traces.problem_sizes import resized
+    from metasched.signature.traces.unrecorded import lacking
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     runs = {}
+    unrecorded: Counter[str] = Counter()
     for document, path in zip(documents, signatures, strict=True):
         size = problem_size_of(document, path)
         if size is None:
@@ -45,6 +49,8 @@ def resize_verb(
         if document.get("cut"):
             raise InputError("is of a run that did not end normally, expected complete runs", where=str(path))
         runs[size] = trace_of_signature(document, str(path))
+        # The most of any run.
+        unrecorded |= Counter(unrecorded_of(document, path))
     ways = {str(document.get("instructions", STATED)) for document in documents}
     if len(ways) > 1:
         raise InputError(f"instructions are known by {' and '.join(sorted(ways))}, expected one way")
@@ -54,10 +60,12 @@ def resize_verb(
         trace = resized(runs, problem_size)
         document = signature_document(trace, phases_of(trace, Machine()))
     document |= {"instructions": ways.pop(), "problem_size": problem_size, "problem_sizes": sorted(runs)}
+    if unrecorded:
+        document["unrecorded"] = dict(unrecorded)
     write_document(to, document)
-    warnings = []
+    warnings = lacking(unrecorded, "the trace of a run")
     if not min(runs) <= problem_size <= max(runs):
-        warnings = [f"problem size {problem_size:g} is outside of those that were run, {min(runs):g} to {max(runs):g}"]
+        warnings += [f"problem size {problem_size:g} is outside of those that were run, {min(runs):g} to {max(runs):g}"]
     shown: dict[str, Any] = {name: document[name] for name in ("processes", "events", "problem_size", "problem_sizes")}
     output.answer(
         as_json,

@@ -19,6 +19,7 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, with_grid
 from metasched.signature.traces.actions import AMOUNTS
 from metasched.signature.traces.trace import Trace
+from metasched.signature.traces.unrecorded import lacking
 
 #: Counts at which a grid that the runs left open is compared with others.
 COMPARED = (2, 4_096)
@@ -236,6 +237,27 @@ def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         form = weight_form(counts, seen) if min(seen) > 0 else None
         found.append({"phase": place, "weights": seen, "equation": None if form is None else str(form)})
     return found
+
+
+def lacked(document: dict[str, Any]) -> list[str]:
+    """What the traces of the runs lack, in words.
+
+    Parameters
+    ----------
+    document : of ``metasched signature fit``.
+
+    Examples
+    --------
+    >>> lacked({"unrecorded": {"8": {"MPI_Put": 3}}})
+    ['the trace of 8 processes lacks calls: 3 of MPI_Put']
+    """
+    runs = document.get("unrecorded")
+    return [
+        line
+        for n, lost in (runs.items() if isinstance(runs, dict) else ())
+        if isinstance(lost, dict) and all(isinstance(times, int) for times in lost.values())
+        for line in lacking(lost, f"the trace of {n} processes")
+    ]
 
 
 def unruled(document: dict[str, Any]) -> list[str]:

@@ -2,14 +2,15 @@
 
 A file holds different actions by number (``a``), computation between two of them (``t``: how often, nanoseconds, and
 instructions if they were counted), bodies of loops (``b``) and the program (``p``), whose words are actions or
-``BODYxTIMES``, and what the process did that no action tells (``unrecorded``). Its last line is ``end``, or ``cut``
-where the process did not end by itself.
+``BODYxTIMES``, and the calls that no action tells (``unrecorded``: how often, by name). Its last line is ``end``, or
+``cut`` where the process did not end by itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from metasched.signature.traces.actions import ActionTable
 from metasched.signature.traces.common_beginning import common_beginning
 from metasched.signature.traces.folding import Loop, Node, unfolded
 from metasched.signature.traces.trace import Trace
+from metasched.signature.traces.unrecorded import lacking
 from metasched.store.files.ti_traces import LARGEST, LONGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import refusal
 from metasched.validation import Located
@@ -32,12 +34,15 @@ HEADER = "metasched-trace 1"
 TIME, PERF, VALGRIND = WAYS = ("time", "perf", "valgrind")
 #: That of traces that state instructions.
 STATED = "counted"
-#: Most kinds of what a process did that is not recorded.
-MOST_UNRECORDED = 16
+#: Most names of calls that are not recorded.
+MOST_UNRECORDED = 1000
 #: Most lines of a file, and bytes of one that holds a program.
 MOST_LINES, LONGEST_PROGRAM = 5_000_000, 256 * LONGEST
+#: Names of calls.
+CALLS = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,79}")
 _WORD = re.compile(r"(\d{1,9})x(\d{1,10})|(\d{1,9})")
-_UNRECORDED = re.compile(r"[A-Za-z0-9 -]{1,60}")
+#: Earlier recorders wrote no number.
+_UNRECORDED = re.compile(rf"(?:(\d{{1,18}}) )?({CALLS.pattern})")
 _ACTION = re.compile(r"[A-Za-z_]{1,40}(?: -?\d{1,18})*")
 
 
@@ -54,7 +59,7 @@ class Recorded:
     left_out : how many actions stand in the files, but not in the trace.
     instructions : how they are known: "time", "perf", "valgrind" or "counted".
     timed : the same actions with nanoseconds in place of instructions, where both are known.
-    unrecorded : what processes did that the trace does not hold, such as "file operations".
+    unrecorded : how often processes made calls that the trace does not hold, by their names.
     """
 
     trace: Trace
@@ -63,7 +68,7 @@ class Recorded:
     left_out: int = 0
     instructions: str = TIME
     timed: Trace | None = None
-    unrecorded: tuple[str, ...] = ()
+    unrecorded: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -73,18 +78,24 @@ class Recorded:
         cut: tuple[int, ...],
         instructions: str = TIME,
         timed: Trace | None = None,
-        unrecorded: tuple[str, ...] = (),
+        unrecorded: Mapping[str, int] | None = None,
     ) -> Recorded:
         """The run of a whole trace, checked.
 
         Raises
         ------
         InputError
-            When messages lack an end, though nothing is cut, or ranks are none of the run.
+            When messages lack an end, though nothing is cut, or ranks are none of the run; with the calls that are not
+            recorded, which may be the reason.
         """
-        trace = common_beginning(whole) if cut else whole
-        timed = common_beginning(timed) if cut and timed is not None else timed
-        return cls(trace.checked(), durations, cut, whole.events - trace.events, instructions, timed, unrecorded)
+        missing = dict(unrecorded or {})
+        try:
+            trace = common_beginning(whole) if cut else whole
+            timed = common_beginning(timed) if cut and timed is not None else timed
+            trace.checked()
+        except InputError as error:
+            raise InputError("; ".join([str(error), *lacking(missing)])) from None
+        return cls(trace, durations, cut, whole.events - trace.events, instructions, timed, missing)
 
     @property
     def duration(self) -> float:
@@ -104,7 +115,7 @@ class Recorded:
     @property
     def warnings(self) -> list[str]:
         """What the trace lacks, each as a clause."""
-        found = [f"the trace lacks {each}" for each in self.unrecorded]
+        found = lacking(self.unrecorded)
         if self.cut:
             found.append(
                 f"{len(self.cut)} of {len(self.durations)} processes did not end normally, process {self.cut[0]} "
@@ -127,7 +138,7 @@ class _Process:
     sizes: list[int] = field(default_factory=list)
     program: tuple[Node, ...] = ()
     size: int = 0
-    unrecorded: list[str] = field(default_factory=list)
+    unrecorded: Counter[str] = field(default_factory=Counter)
     how: str = ""
 
 
@@ -172,7 +183,7 @@ def read_recorded(folder: Path) -> Recorded:
             tuple(rank for rank, one in enumerate(processes) if one.how != "end"),
             way,
             _trace(processes, 0) if way == PERF else None,
-            tuple(dict.fromkeys(each for one in processes for each in one.unrecorded)),
+            sum((one.unrecorded for one in processes), Counter()),
         )
 
 
@@ -275,8 +286,8 @@ def _take(one: _Process, line: str) -> None:
         one.how = line
     elif kind == "instructions" and rest in WAYS:
         one.way = rest
-    elif kind == "unrecorded" and _UNRECORDED.fullmatch(rest) and len(one.unrecorded) < MOST_UNRECORDED:
-        one.unrecorded.append(rest)
+    elif kind == "unrecorded" and (match := _UNRECORDED.fullmatch(rest)) and len(one.unrecorded) < MOST_UNRECORDED:
+        one.unrecorded[match[2]] += int(match[1] or 1)
     elif line != HEADER:
         raise ValueError
 

@@ -18,6 +18,7 @@ from metasched.signature.traces.actions import ActionTable
 from metasched.signature.traces.folding import Loop, Node, folded, unfolded
 from metasched.signature.traces.phases import Phases
 from metasched.signature.traces.trace import Trace
+from metasched.store.files.recorded_traces import CALLS
 from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import Located
@@ -179,6 +180,16 @@ def points_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> lis
             sound = False
         if not sound:
             raise InputError("point is of another form than extract --timed writes", where=str(path))
+    return found
+
+
+def unrecorded_of(document: dict[str, Any], path: Path) -> dict[str, int]:
+    """How often the run of a signature made calls that its trace lacks, by their names."""
+    found = document.get("unrecorded", {})
+    if not isinstance(found, dict) or not all(
+        CALLS.fullmatch(name) and type(times) is int and 0 < times < LARGEST for name, times in found.items()
+    ):
+        raise InputError("unrecorded is expected to hold numbers of calls by name", where=str(path))
     return found
 
 
