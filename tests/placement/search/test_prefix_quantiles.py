@@ -36,6 +36,10 @@ def test_counting_trees_and_sorting_agree(seed: int, ends: int) -> None:
             patch.setattr(prefix_quantiles, "MOST_COUNTED", counted)
             found = PrefixQuantiles(values, weights, start)
             assert found.largest(group, count, q).tolist() == expected
+            least = found.least(group, count)
+            smallest = [values[start[own] : start[own] + many].min() for own, many in zip(group, count, strict=True)]
+            assert found.falling[least].tolist() == smallest
+            assert np.searchsorted(start, least, side="right").tolist() == (group + 1).tolist()
             part = count < sizes[group]
             inside = found.places_inside(group[part], count[part], q[part])
             assert found.falling[inside].tolist() == np.array(expected)[part].tolist()
