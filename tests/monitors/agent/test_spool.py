@@ -1,0 +1,69 @@
+"""The spool at its limits: the last sample that fits, the first that does not, and whose samples are read."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from monitors.agent.spool import Spool
+from monitors.sources.contract import Sample
+
+
+def sample(moment: float, node: str = "n0") -> Sample:
+    return Sample(node, moment, 0.5, 90.0)
+
+
+def moments(spool: Spool) -> list[float]:
+    return [each.time for _, each in spool.oldest(1000)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "left", "logged"),
+    [(4, [0.0, 1.0, 2.0, 3.0], 0), (5, [1.0, 2.0, 3.0, 4.0], 1), (9, [5.0, 6.0, 7.0, 8.0], 1)],
+)
+def test_a_spool_that_is_just_full_has_lost_nothing(
+    kept: int, left: list[float], logged: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    spool = Spool(Path(":memory:"), 4)
+    for moment in range(kept):
+        spool.keep(sample(float(moment)))
+    assert (moments(spool), len(spool), len(caplog.messages)) == (left, 4, logged)
+
+
+def test_a_smaller_spool_than_before_keeps_the_newest(tmp_path: Path) -> None:
+    before = Spool(tmp_path / "new" / "spool.db", 100)
+    for moment in range(9):
+        before.keep(sample(float(moment)))
+    before.close()
+    after = Spool(tmp_path / "new" / "spool.db", 3)
+    assert len(after) == 9
+    after.keep(sample(9.0))
+    assert (moments(after), len(after)) == ([7.0, 8.0, 9.0], 3)
+
+
+def test_samples_are_read_after_a_number_up_to_a_count_and_without_those_of_a_node() -> None:
+    spool = Spool(Path(":memory:"))
+    for moment, node in enumerate(("a", "b", "a", "b")):
+        spool.keep(sample(float(moment), node))
+    assert [(number, each.node, each.time) for number, each in spool.oldest(2)] == [(1, "a", 0.0), (2, "b", 1.0)]
+    assert [number for number, _ in spool.oldest(9, after=2)] == [3, 4]
+    assert [number for number, _ in spool.oldest(9, other_than="a")] == [2, 4]
+    spool.forget(2)
+    assert (moments(spool), len(spool)) == ([2.0, 3.0], 2)
+    spool.forget(2)
+    assert len(spool) == 2
+    # Numbers are not given again, even where all samples have gone.
+    spool.forget(4)
+    spool.keep(sample(7.0))
+    assert [number for number, _ in spool.oldest(9)] == [5]
+
+
+def test_a_sample_that_cannot_be_stored_is_not_counted() -> None:
+    spool = Spool(Path(":memory:"))
+    with pytest.raises(sqlite3.Error):
+        spool.keep(Sample("n0", 1.0, 0.5, math.nan))
+    spool.keep(sample(2.0))
+    assert (moments(spool), len(spool)) == ([2.0], 1)
