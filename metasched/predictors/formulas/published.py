@@ -285,9 +285,9 @@ def _leave_one_out_scores(state: PublishedState, runs: Observations) -> NDArray[
             continue
         part = runs.where(chosen)
         weight = 1.0 / part.time if models.relative else np.ones_like(part.time)
-        design = (TermTable.at(part).columns(models.combinations[:1])[0] * weight).T
-        design = design[:, models.coefficients[0] != 0.0]
-        residual = part.time - (design @ models.coefficients[0][models.coefficients[0] != 0.0]) / weight
+        used = np.flatnonzero(models.coefficients[0])
+        design = (TermTable.at(part).columns(models.combinations[:1])[0] * weight).T[:, used]
+        residual = part.time - (design @ models.coefficients[0][used]) / weight
         orthogonal, _ = np.linalg.qr(design)
         leverage = np.einsum("ij,ij->i", orthogonal, orthogonal)
         left_out = part.time - residual / np.maximum(1.0 - leverage, 1e-3)
