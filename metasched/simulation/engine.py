@@ -13,6 +13,7 @@ Rounds of loops that repeat are skipped (:mod:`metasched.simulation.steady`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,17 @@ from numpy.typing import NDArray
 from metasched.blocks.entry import Block
 from metasched.records import InputError
 from metasched.simulation.application import COLLECTIVES, Application, Instruction
-from metasched.simulation.channel import planned, take
+from metasched.simulation.channel import Channel
 from metasched.simulation.expressions import Expression, Scope
-from metasched.simulation.groups import DRAWN, Group, Sent, common, progressions
+from metasched.simulation.groups import DRAWN, Group, Sent, plain, positions, progressions
 from metasched.simulation.steady import Steady
 from metasched.simulation.system import Placement
 from metasched.simulation.values import Affine, Value, each, part, settled
 
 Floats = NDArray[np.float64]
 
+#: The senders whose messages a group waits for, by channel.
+Wanted = list[tuple[tuple[str, str, int], range]]
 #: Most instructions that an application may run, those of a group counted once.
 STEPS = 1_000_000
 
@@ -65,6 +68,21 @@ def _joined(times: list[Floats | float], found: list[Sent]) -> Floats | float:
     return joined
 
 
+def _stretches(ranks: range, shift: int | None, others: Value) -> list[tuple[slice, int]]:
+    """Ranks in a row whose partners are at one distance: their positions, and the distance.
+
+    Examples
+    --------
+    >>> _stretches(range(4), None, np.array([1, 2, 3, 0]))
+    [(slice(0, 3, None), 1), (slice(3, 4, None), -3)]
+    """
+    if shift is not None:
+        return [(slice(0, len(ranks)), shift)]
+    distances = others - np.arange(ranks.start, ranks.stop, ranks.step)
+    ends = [0, *(np.flatnonzero(np.diff(distances)) + 1).tolist(), len(ranks)]
+    return [(slice(first, last), int(distances[first])) for first, last in pairwise(ends)]
+
+
 class Simulation:
     """One run of an application.
 
@@ -95,10 +113,10 @@ class Simulation:
             self.groups += [Group(label, ranks, {**start, "size": count}) for ranks in parts]
         for group in self.groups:
             self._renamed(group)
-        self.messages: dict[tuple[str, str, int], list[Sent]] = {}
+        self.messages: dict[tuple[str, str, int], Channel] = {}
         self._messages_took: dict[tuple[object, ...], Floats | float] = {}
         self.meetings: dict[tuple[str, ...], list[tuple[Group, Instruction, float]]] = {}
-        self.waiting: list[tuple[Group, Instruction]] = []
+        self.waiting: list[tuple[Group, Instruction, Wanted]] = []
         self.steady = Steady(application) if together else None
 
     def run(self) -> list[Group]:
@@ -124,7 +142,7 @@ class Simulation:
                 break
         if self.waiting or self.meetings:
             raise InputError(self._deadlock(ended), where=self.application.name)
-        left = next(((key, sent[0]) for key, sent in self.messages.items() if sent), None)
+        left = next(((key, sent) for key, channel in self.messages.items() for sent in channel), None)
         if left is not None:
             (label, other, shift), sent = left
             to = sent.ranks.start + shift
@@ -137,7 +155,7 @@ class Simulation:
 
     def _at_rest(self) -> list[Group]:
         """The groups that are blocked by a message or a collective operation."""
-        return [*(group for group, _ in self.waiting), *(one for there in self.meetings.values() for one, *_ in there)]
+        return [*(group for group, *_ in self.waiting), *(one for there in self.meetings.values() for one, *_ in there)]
 
     def _advance(self, group: Group) -> Iterator[Group]:
         """Run a group until it blocks, ends or is split; yield the parts that are runnable or have ended."""
@@ -215,8 +233,9 @@ class Simulation:
         elif kind == "send":
             self._send(group, instruction)
         elif kind == "recv":
-            if not self._receive(group, instruction):
-                self.waiting.append((group, instruction))
+            wanted = self._wanted(group, instruction)
+            if not self._receive(group, wanted):
+                self.waiting.append((group, instruction, wanted))
                 return False
         else:
             self._work(group, instruction)
@@ -301,14 +320,10 @@ class Simulation:
         took = self._took(group.label, instruction.name, group.ranks, shift, here, there, size)
         self._draw(group, "send", took)
         group.clock = settled(group.clock + took)
-        if shift is not None:
-            key = group.label, instruction.name, shift
-            self.messages.setdefault(key, []).append(Sent(group.ranks, group.clock, took, instruction.line))
-            return
-        clocks, lengths = (np.broadcast_to(each_, len(group.ranks)).tolist() for each_ in (group.clock, took))
-        for rank, other, clock, length in zip(group.ranks, others.tolist(), clocks, lengths, strict=True):
-            key = group.label, instruction.name, other - rank
-            self.messages.setdefault(key, []).append(Sent(range(rank, rank + 1), clock, length, instruction.line))
+        for chosen, distance in _stretches(group.ranks, shift, others):
+            ranks, there_at = plain(group.ranks[chosen]), part(group.clock, chosen)
+            sent = Sent(ranks, there_at, part(took, chosen), instruction.line)
+            self.messages.setdefault((group.label, instruction.name, distance), Channel()).put(sent)
 
     def _took(
         self,
@@ -327,31 +342,26 @@ class Simulation:
             self._messages_took[key] = self.placement.message(here, there, size)
         return self._messages_took[key]
 
-    def _wanted(self, group: Group, instruction: Instruction) -> list[tuple[tuple[str, str, int], range]]:
+    def _wanted(self, group: Group, instruction: Instruction) -> Wanted:
         """The senders whose messages a group waits for, by channel."""
-        shift, others = self._others(group, instruction)
-        if shift is not None:
-            senders = range(group.ranks.start + shift, group.ranks[-1] + shift + 1, group.ranks.step)
-            return [((instruction.name, group.label, -shift), senders)]
-        return [
-            ((instruction.name, group.label, rank - other), range(other, other + 1))
-            for rank, other in zip(group.ranks, others.tolist(), strict=True)
-        ]
+        wanted = []
+        for chosen, distance in _stretches(group.ranks, *self._others(group, instruction)):
+            ranks = group.ranks[chosen]
+            senders = range(ranks.start + distance, ranks[-1] + distance + 1, ranks.step)
+            wanted.append(((instruction.name, group.label, -distance), plain(senders)))
+        return wanted
 
-    def _receive(self, group: Group, instruction: Instruction) -> bool:
+    def _receive(self, group: Group, wanted: Wanted) -> bool:
         found: list[Sent] = []
-        taken: list[tuple[list[Sent], Sent, range]] = []
-        for key, senders in self._wanted(group, instruction):
-            queue = self.messages.get(key, [])
-            plan = planned(queue, senders)
-            if plan is None:
+        for key, senders in wanted:
+            first = self.messages[key].first(senders) if key in self.messages else None
+            if first is None:
                 return False
-            found += [sent for sent, _ in plan]
-            taken += [(queue, queue[place], sent.ranks) for sent, place in plan]
+            found += first
         before = group.clock
         self._arrive(group, found)
-        for queue, whole, ranks in taken:
-            take(queue, whole, ranks)
+        for key, senders in wanted:
+            self.messages[key].take(senders)
         if len(group.drawn) < DRAWN:
             group.drawn.append(("wait", _first(before), _first(group.clock)))
         return True
@@ -409,29 +419,25 @@ class Simulation:
         """The groups that can resume: all messages, or all participants of a collective operation, are there."""
         found = self._met()
         waiting, self.waiting = self.waiting, []
-        for group, instruction in waiting:
-            if self._receive(group, instruction):
+        for group, instruction, wanted in waiting:
+            if self._receive(group, wanted):
                 group.at += 1
                 found.append(group)
             else:
-                self.waiting.append((group, instruction))
+                self.waiting.append((group, instruction, wanted))
         return found
 
     def _parted(self) -> list[Group]:
         """Split the groups in which only some processes can resume."""
-        for number, (group, instruction) in enumerate(self.waiting):
+        for number, (group, _, wanted) in enumerate(self.waiting):
             if len(group.ranks) == 1:
                 continue
             can = np.zeros(len(group.ranks), dtype=np.bool_)
-            wanted = self._wanted(group, instruction)
-            if len(wanted) > 1:
-                can[:] = [planned(self.messages.get(key, []), senders) is not None for key, senders in wanted]
-            else:
-                (key, senders), place = wanted[0], 0
-                for sent in self.messages.get(key, []):
-                    for rank in common(senders, sent.ranks):
-                        place = (rank - senders.start) // senders.step
-                        can[place] = True
+            place = 0
+            for key, senders in wanted:
+                for ranks in self.messages[key].among(senders) if key in self.messages else ():
+                    can[place : place + len(senders)][positions(senders, ranks)] = True
+                place += len(senders)
             if can.any():
                 del self.waiting[number]
                 parts = [*progressions(group.ranks, can), *progressions(group.ranks, ~can)]
@@ -443,9 +449,9 @@ class Simulation:
 
     def _deadlock(self, ended: list[Group]) -> str:
         if self.waiting:
-            group, instruction = self.waiting[0]
-            key, senders = self._wanted(group, instruction)[0]
-            other, rank = key[0], senders.start
+            group, instruction, wanted = self.waiting[0]
+            (other, *_), senders = wanted[0]
+            rank = senders.start
             what = f"recv from {other}[{rank}]"
         else:
             labels, there = next(iter(self.meetings.items()))
@@ -460,8 +466,7 @@ class Simulation:
     def _state(self, label: str, rank: int, ended: list[Group]) -> str:
         """The state of a process in words, with the line at which it has ended or is blocked."""
         name = f"{label}[{rank}]"
-        waiting = [*self.waiting, *((group, at) for there in self.meetings.values() for group, at, _ in there)]
-        for group, instruction in waiting:
+        for group, instruction, _ in chain(self.waiting, *self.meetings.values()):
             if group.label == label and rank in group.ranks:
                 return f"{name} waits at line {instruction.line} ({instruction.kind})"
         last = next((group.line for group in ended if group.label == label and rank in group.ranks), 0)

@@ -57,14 +57,11 @@ class Sent:
     there: Floats | float
     takes: Floats | float
     line: int
-    of: Sent | None = None
 
-    def cut(self, ranks: range, of: Sent | None = None) -> Sent:
-        """The part with the messages of some senders, linked to the messages that it was taken from."""
-        if ranks == self.ranks:
-            return Sent(ranks, self.there, self.takes, self.line, of)
+    def cut(self, ranks: range) -> Sent:
+        """The part with the messages of some senders."""
         chosen = positions(self.ranks, ranks)
-        return Sent(ranks, part(self.there, chosen), part(self.takes, chosen), self.line, of)
+        return Sent(ranks, part(self.there, chosen), part(self.takes, chosen), self.line)
 
 
 def progressions(ranks: range, chosen: NDArray[np.bool_]) -> list[range]:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.simulation.application import Application
+from metasched.simulation.channel import Channel
 from metasched.simulation.groups import DRAWN, Group, Sent
 from metasched.simulation.values import Value
 
 Floats = NDArray[np.float64]
-Messages = Mapping[tuple[str, str, int], list[Sent]]
+Messages = Mapping[tuple[str, str, int], Channel]
 
 #: How far shifts may differ by rounding, of the clocks.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -87,7 +88,7 @@ class Steady:
             self._kept = _Moment(
                 {(each.label, each.ranks): replace(each, names=dict(each.names)) for each in groups},
                 {(each.label, each.ranks): len(each.drawn) for each in groups},
-                {key: tuple(replace(sent) for sent in queue) for key, queue in messages.items() if queue},
+                {key: tuple(replace(sent) for sent in held) for key, held in _held(messages).items()},
             )
         return rounds
 
@@ -182,11 +183,16 @@ def _shifted(before: Floats | float, after: Floats | float, step: float, latest:
         return bool(np.all((then == after) | (np.abs(after - then) <= ROUNDING * latest)))
 
 
+def _held(messages: Messages) -> dict[tuple[str, str, int], list[Sent]]:
+    """The messages of the channels that have some."""
+    return {key: held for key, channel in messages.items() if (held := [*channel])}
+
+
 def _moved(
     before: Mapping[tuple[str, str, int], tuple[Sent, ...]], now: Messages, step: float, latest: float
 ) -> list[Sent] | None:
     """The messages that arrive one step (s) later than before; None if any differs in another way."""
-    held = {key: queue for key, queue in now.items() if queue}
+    held = _held(now)
     if held.keys() != before.keys():
         return None
     found = []
