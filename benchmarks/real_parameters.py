@@ -1,9 +1,10 @@
 """``python -m benchmarks.real_parameters --data DIR``: real jobs with parameters, a few random runs learned.
 
 grep, sort and k-means on Spark clusters of 2 to 12 machines (dos-group/c3o-experiments), of which the project holds no
-copy: ``DIR/grep.tsv``, ``sort.tsv`` and ``kmeans.tsv``. Of the runs of each type of machine some are learned, drawn at
-random, and the others predicted, beside ridge regression and a Gaussian process that know the parameters, and the form
-of Ernest (Venkataraman et al., NSDI 2016): non-negative least squares on 1, N / P, log P and P.
+copy: ``DIR/grep.tsv``, ``sort.tsv`` and ``kmeans.tsv``. Every configuration (size, machines and parameters) was run
+several times. Of the configurations of each type of machine some are drawn at random; all their runs are learned and
+those of the others predicted, beside ridge regression and a Gaussian process that know the parameters, and the form of
+Ernest (Venkataraman et al., NSDI 2016): non-negative least squares on 1, N / P, log P and P.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import csv
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +23,14 @@ from threadpoolctl import threadpool_limits
 from metasched.predictors.contract import Predictor, under
 from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, PARAMETER, Run
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, PARAMETER, InputError, Request, Run
 
 #: Parameters of each application besides the megabytes that it reads.
 APPLICATIONS = {"grep": ("p_occurrence",), "sort": ("line_length",), "kmeans": ("k", "features")}
-#: Runs learned, seeds of the draws, and runs to predict at least.
+#: Runs learned, seeds of the draws, and configurations to predict at least.
 TRAINING, SEEDS, FEWEST = (15, 30, 60), (1, 2, 3), 10
-OWN, PEERS = "robust", {"ridge": RidgeQuadratic, "gaussian_process": GaussianProcess}
+OWN, REFUSED = "robust", "refused"
+PEERS = {"ridge": RidgeQuadratic, "gaussian_process": GaussianProcess}
 
 
 def read(folder: Path) -> dict[tuple[str, str], list[Run]]:
@@ -44,13 +47,31 @@ def read(folder: Path) -> dict[tuple[str, str], list[Run]]:
     return found
 
 
+def configurations(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs by what was asked of them: those of one configuration together."""
+    found: dict[Request, list[Run]] = defaultdict(list)
+    for run in runs:
+        found[run.request].append(run)
+    return list(found.values())
+
+
+def split(runs: Sequence[Run], count: int, seed: int) -> tuple[list[list[Run]], list[list[Run]]]:
+    """Configurations to learn, drawn at random until they have ``count`` runs, and those to predict."""
+    alike = configurations(runs)
+    order = [alike[k] for k in np.random.default_rng(seed).permutation(len(alike))]
+    before = np.cumsum([0, *map(len, order)])
+    end = int(np.searchsorted(before, count))
+    return order[:end], order[end:]
+
+
 def expected(predictor: Predictor, runs: Sequence[Run]) -> np.ndarray:
-    """What a predictor expects of some runs (s), shape (n,)."""
-    times = np.empty(len(runs))
+    """What a predictor expects of some runs (s), shape (n,); NaN where it refuses their parameters."""
+    times = np.full(len(runs), np.nan)
     for settings in {run.settings for run in runs}:
         here = [place for place, run in enumerate(runs) if run.settings == settings]
         asked = [runs[place].problem_size for place in here], [runs[place].processors for place in here]
-        times[here] = under(predictor, settings).expect_many(*asked, IDLE_CPU, IDLE_BANDWIDTH)
+        with suppress(InputError):
+            times[here] = under(predictor, settings).expect_many(*asked, IDLE_CPU, IDLE_BANDWIDTH)
     return times
 
 
@@ -67,17 +88,21 @@ def ernest(learned: Sequence[Run], asked: Sequence[Run]) -> np.ndarray:
 
 
 def errors(runs: Sequence[Run], count: int) -> Mapping[str, float]:
-    """Mean percentage error of every method, over the draws."""
+    """Mean percentage error of every method, over the draws, and percentage of the runs that one of them refuses.
+
+    They refuse a parameter of 0 where none was learned, and none is judged by these runs.
+    """
     found: dict[str, list[float]] = defaultdict(list)
     for seed in SEEDS:
-        order = np.random.default_rng(seed).permutation(len(runs))
-        learned, asked = [runs[k] for k in order[:count]], [runs[k] for k in order[count:]]
+        learned, asked = ([run for alike in part for run in alike] for part in split(runs, count, seed))
         truth = np.array([run.execution_time for run in asked])
         times = {OWN: expected(RobustPredictor().fit(learned), asked)}
         times |= {name: expected(make().fit(learned), asked) for name, make in PEERS.items()}
         times["ernest"] = ernest(learned, asked)
-        for name, time in times.items():
-            found[name].append(100.0 * float(np.mean(np.abs(time / truth - 1.0))))
+        off = {name: np.abs(time / truth - 1.0) for name, time in times.items()}
+        answered = np.isfinite(list(off.values())).all(axis=0)
+        for name, each in (*((name, each[answered]) for name, each in off.items()), (REFUSED, ~answered)):
+            found[name].append(100.0 * float(np.mean(each)))
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
@@ -91,14 +116,14 @@ def main() -> None:
             cases += [
                 (f"{application}, {machine}, {count} runs", errors(runs, count))
                 for count in TRAINING
-                if len(runs) >= count + FEWEST
+                if len(split(runs, count, SEEDS[0])[1]) >= FEWEST
             ]
     names = list(cases[0][1])
-    print(f"{'mean error (%)':32}" + "".join(f"{name:>18}" for name in names))
+    print(f"{'mean error (%), runs refused (%)':32}" + "".join(f"{name:>18}" for name in names))
     for what, each in cases:
         print(f"{what:32}" + "".join(f"{each[name]:18.1f}" for name in names))
     print(f"{'mean':32}" + "".join(f"{np.mean([each[name] for _, each in cases]):18.1f}" for name in names))
-    best = sum(each[OWN] <= min(each.values()) for _, each in cases)
+    best = sum(each[OWN] <= min(error for name, error in each.items() if name != REFUSED) for _, each in cases)
     print(f"\n{OWN} has the least error in {best} of {len(cases)} cases")
 
 
