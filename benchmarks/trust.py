@@ -4,14 +4,14 @@ Of every judged campaign the first 60 runs are learned and the others predicted 
 ``metasched evaluate`` does, with the loads observed. The runs belong to users drawn at random; hostile ones put runs of
 their own between them. Errors are those of the honest. A drift multiplies the times of all runs from the middle of the
 predicted ones on. Beside the alarm of the model stand those of the detectors of ``river`` on the same errors of
-predictions, which are made by a model that does not follow the drift.
+predictions, which are made by a model that does not follow the drift; all have seen the last errors of its training.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +42,8 @@ FACTORS = (0.7, 1.5)
 SEED = 7
 
 Draw = np.random.Generator
+#: Takes one more error in spreads, and tells whether there is a drift.
+Alarm = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
@@ -172,20 +174,32 @@ def drifting(runs: Sequence[Run], factor: float, seed: int, begin: int) -> Drift
         return float(np.median([one.ppe for one in outcomes[begin + SOON :]]))
 
     frozen = RobustPredictor().fit(first)
-    surprises, delays = list(frozen.state.surprises), dict.fromkeys(["metasched", *(others := detectors())])
+    surprises = []
     for place, run in enumerate(changed):
         time, spread = frozen.state.model.predict(*columns_of(run.request))
         error = float(np.log(run.execution_time / time[0]))
         surprises.append(Surprise(TRAINING + place, run.user, error, float(spread[0])))
-        alarms = {"metasched": Drift.in_errors(surprises) is not None}
-        alarms |= {name: alarm(surprises[-1].spreads) for name, alarm in others.items()}
-        for name, alarm in alarms.items():
-            if alarm and delays[name] is None:
-                delays[name] = place + 1 - begin
+    places = first_alarms(detectors(), frozen.state.surprises, surprises)
+    delays = {name: None if place is None else place + 1 - begin for name, place in places.items()}
     return Drifted(delays, later(changed), later(rest))
 
 
-def detectors() -> dict[str, Callable[[float], bool]]:
+def first_alarms(
+    others: Mapping[str, Alarm], known: Sequence[Surprise], later: Sequence[Surprise]
+) -> dict[str, int | None]:
+    """The place of each detector's first alarm among later errors, None if it has none; all saw the known ones."""
+    for alarm in others.values():
+        for one in known:
+            alarm(one.spreads)
+    first: dict[str, int | None] = dict.fromkeys(["metasched", *others])
+    for place, one in enumerate(later):
+        alarms = {"metasched": Drift.in_errors([*known, *later[: place + 1]]) is not None}
+        alarms |= {name: alarm(one.spreads) for name, alarm in others.items()}
+        first |= {name: place for name, alarmed in alarms.items() if alarmed and first[name] is None}
+    return first
+
+
+def detectors() -> dict[str, Alarm]:
     """Those of river, as they come except for what so few values need; each takes one error in spreads."""
     from river import drift
 
@@ -195,7 +209,7 @@ def detectors() -> dict[str, Callable[[float], bool]]:
         "PageHinkley": drift.PageHinkley(min_instances=10, delta=1.0, threshold=5.0),
     }
 
-    def alarm(detector: Any) -> Callable[[float], bool]:
+    def alarm(detector: Any) -> Alarm:
         def answer(value: float) -> bool:
             detector.update(value)
             return bool(detector.drift_detected)
