@@ -1,0 +1,173 @@
+"""Which model answers for which described cluster, and which loads count there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from known_model import Known
+
+from metasched import described_placements
+from metasched.described_placements import _from_files, _last, _loaded, read_scene
+from metasched.placement.clusters.state import ClusterState
+from metasched.records import InputError, Load
+from metasched.store.files import models as model_files
+from metasched.store.files.loads import Loads
+
+
+@dataclass(frozen=True)
+class Named(Known):
+    application: str = "cg"
+    cluster: str = "a"
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, Named]:
+    """Models by the name of their file."""
+    known = {
+        "cg-a": Named(work=1.0), "cg-b": Named(work=2.0, cluster="b"), "cg-z": Named(work=3.0, cluster="z"),
+        "lu-a": Named(work=4.0, application="lu"), "ft-a": Named(work=5.0, application="ft"),
+    }  # fmt: skip
+    monkeypatch.setattr(model_files, "read_model", known.__getitem__)
+    return known
+
+
+def works(found: dict[Any, Any]) -> dict[Any, float]:
+    return {key: predictor.work for key, predictor in found.items()}
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("models", "own", "others"),
+    [
+        (["cg-a"], {"a": 1.0, "b": 1.0}, {}),  # one alone holds everywhere
+        (["cg-z"], {"a": 3.0, "b": 3.0}, {}),
+        (["cg-a", "cg-b"], {"a": 1.0, "b": 2.0}, {}),
+        (["cg-a", "cg-z"], {"a": 1.0}, {}),  # of several each for its own
+        (["b=cg-a"], {"b": 1.0}, {}),
+        (["cg-a", "b=cg-z"], {"a": 1.0, "b": 3.0}, {}),
+        (["a=cg-b", "b=cg-a"], {"a": 2.0, "b": 1.0}, {}),
+        (["cg-a", "lu-a"], {"a": 1.0, "b": 1.0}, {("lu", "a"): 4.0, ("lu", "b"): 4.0}),
+        (["cg-a", "b=lu-a"], {"a": 1.0, "b": 1.0}, {("lu", "b"): 4.0}),
+    ],
+)
+def test_models_of_files_answer_for_their_clusters(
+    models: list[str], own: dict[str, float], others: dict[tuple[str, str], float]
+) -> None:
+    found = _from_files("cg", models, ["a", "b"], {"lu"})
+    assert (works(found[0]), works(found[1])) == (own, others)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        (["ft-a"], "--model ft-a is of application ft, expected cg"),
+        (["lu-a"], "no --model is of application cg"),
+        (["c=cg-a"], "--model c=cg-a: cluster c is not described, expected one of a, b"),
+        (["cg-a", "a=cg-b"], "--model a=cg-b: cluster a already has a model"),
+        (["cg-z", "cg-b", "b=cg-a"], "--model b=cg-a: cluster b already has a model"),
+    ],
+)
+def test_models_that_fit_nowhere_are_named(models: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=f"^{said}$"):
+        _from_files("cg", models, ["a", "b"], {"lu"})
+
+
+def test_a_file_whose_name_has_an_equals_sign_is_read_as_it_is(tmp_path: Path, files: dict[str, Named]) -> None:
+    path = str(tmp_path / "b=cg-a")
+    Path(path).touch()
+    files[path] = Named(work=7.0)
+    assert works(_from_files("cg", [path], ["a", "b"], set())[0]) == {"a": 7.0, "b": 7.0}
+
+
+LOADS = Loads(
+    nodes=("n1", "n2", "n3"),
+    offsets=np.array([0, 3, 4, 4]),
+    time=np.array([10.0, 20.0, 30.0, 25.0]),
+    available_cpu=np.array([0.1, 0.2, 0.3, 0.4]),
+    available_bandwidth=np.array([1.0, 2.0, 3.0, 4.0]),
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [
+        (9.9, []),
+        (10.0, [Load(10.0, "n1", 0.1, 1.0)]),
+        (24.9, [Load(20.0, "n1", 0.2, 2.0)]),
+        (25.0, [Load(20.0, "n1", 0.2, 2.0), Load(25.0, "n2", 0.4, 4.0)]),
+        (99.0, [Load(30.0, "n1", 0.3, 3.0), Load(25.0, "n2", 0.4, 4.0)]),
+    ],
+)
+def test_the_last_load_of_each_node_until_then_counts(now: float, found: list[Load]) -> None:
+    assert _last(LOADS, now) == found
+
+
+@pytest.mark.parametrize(("at", "now", "cpu", "age"), [(None, 30.0, 0.3, 0.0), (24.0, 24.0, 0.2, 4.0)])
+def test_recorded_loads_count_at_a_time_or_at_their_end(
+    at: float | None, now: float, cpu: float, age: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metasched.store.files.loads.read_loads", lambda source: LOADS)
+    states, recorded = _loaded([ClusterState.make("c", ["n1", "n9"])], "loads.csv", at, None)
+    assert (states[0].available_cpu[0], states[0].age[0]) == (cpu, age)
+    assert recorded.now == now
+
+
+class Store:
+    """A store that notes which loads it is asked for."""
+
+    asked: list[tuple[Any, ...]]
+
+    def __init__(self, asked: list[tuple[Any, ...]]) -> None:
+        self.asked, self.loads = asked, self
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def all(self, since: float, until: float) -> Loads:
+        self.asked.append((since, until))
+        return LOADS
+
+
+def test_of_the_store_the_loads_of_the_day_before_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def opened(*given: Any, **named: Any) -> Store:
+        asked.append((given, named))
+        return Store(asked)
+
+    monkeypatch.setattr("metasched.store.database.store.Store", SimpleNamespace(open=opened))
+    monkeypatch.setattr(described_placements, "time", SimpleNamespace(time=lambda: 500_000.0))
+    for at, now in ((None, 500_000.0), (90_000.0, 90_000.0)):
+        _, recorded = _loaded([ClusterState.make("c", ["n1"])], "store", at, "site.db")
+        assert recorded.now == now
+        assert asked == [(("site.db",), {"new": False}), (now - 86_400.0, pytest.approx(now, abs=1e-5))]
+        assert asked[1][1] > now
+        asked.clear()
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"loads": "l.csv", "source": Path("s.toml")}, "both --loads and --source are given, expected one of them"),
+        ({"at": 7.0}, "--at is given without --loads"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[[cluster]]\nname = "a"\nnodes = [{ names = "n[1-2]" }]\n')
+    with pytest.raises(InputError, match=f"^{said}$"):
+        read_scene("cg", tmp_path / "c.toml", models=["cg-a"], **options)
+    scene = read_scene("cg", tmp_path / "c.toml", models=["cg-a"])
+    assert ([each.name for each in scene.clusters], works(scene.predictors), works(dict(scene.others))) == (
+        ["a"], {"a": 1.0}, {("cg", "a"): 1.0},
+    )  # fmt: skip
+    assert scene.sharing(100.0)[1] == {}
