@@ -26,7 +26,7 @@ def texts(formula: Structure) -> tuple[str, str]:
     shared, serial = formula.processors**t.speedup, np.exp(t.serial)
     sent = 2.0 * np.exp(t.amount + t.communication - (t.growth + t.volume) * np.log(formula.size))
     sent *= formula.bandwidth**t.bandwidth * 2.0**-t.spreading
-    computation = f"{amount * shared:.3g}{_power('N', t.growth)} ({_power('P', -t.speedup).strip()} + "
+    computation = f"{amount * shared:.3g}{_power('N', t.growth)} ({_power('P', -t.speedup).strip() or '1'} + "
     computation += f"{serial / shared:.2g}){_power('cpu', -t.cpu)}"
     communication = f"{sent:.3g}{_power('N', t.growth + t.volume)} (1 - 1/P){_power('P', t.spreading)}"
     communication += _power("bw", -t.bandwidth) + _power("cpu", -t.waiting)
