@@ -15,6 +15,7 @@ from metasched import __version__
 from metasched.records import InputError
 from metasched.service.api import administration, history, models, observations, placements, sites, status
 from metasched.service.api.busy_routes import BusyRoutes
+from metasched.service.api.callers import Callers
 from metasched.service.api.loop_lag import LoopLag
 from metasched.service.api.middleware import Gate
 from metasched.service.daemon import Daemon
@@ -53,7 +54,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     """
     lag = LoopLag()
     app = _Gated(
-        lambda app: Gate(BusyRoutes(app), daemon.configuration.limits.body_bytes, daemon.metrics, lag),
+        lambda app: Gate(Callers(BusyRoutes(app)), daemon.configuration.limits.body_bytes, daemon.metrics, lag),
         title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None,
     )  # fmt: skip
     app.state.daemon, app.state.lag = daemon, lag

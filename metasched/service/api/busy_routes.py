@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metasched.advised_placements import Ask
+from metasched.service.api.callers import refusal
 from metasched.service.api.dependencies import READING, WRITING, leading
 from metasched.service.api.observations import take_loads
 from metasched.service.api.placements import place
@@ -77,11 +78,7 @@ class BusyRoutes:
         try:
             response = await busy.answer(question, request)
         except Exception as error:
-            handlers = request.app.exception_handlers
-            handler = next((handlers[kind] for kind in type(error).__mro__ if kind in handlers), None)
-            if handler is None:
-                raise
-            response = await handler(request, error)
+            response = await refusal(request, error)
         await response(scope, receive, send)
 
 

@@ -29,6 +29,9 @@ from metasched.sites.grid import Sites
 from metasched.store.database.store import Store
 from metasched.store.roles import Role
 
+#: Set in the scope of a request whose client is known.
+CLIENT_SCOPE = "metasched.client"
+
 
 def _part(name: str) -> Any:
     """A dependency on one part of the application's daemon."""
@@ -66,7 +69,10 @@ OneAtATime = Annotated[Lock, _part("long_questions")]
 
 
 async def client_of(request: Request) -> Client:
-    """The client of a request, unless it sends too many."""
+    """The client of a request, unless it sends too many; a request counts once, however often this is asked."""
+    known: Client | None = request.scope.get(CLIENT_SCOPE)
+    if known is not None:
+        return known
     access: Access = request.app.state.daemon.access
     authorization, host = request.headers.get("authorization"), request.client.host if request.client else "?"
     client = access.known.client(authorization)
@@ -78,6 +84,16 @@ async def client_of(request: Request) -> Client:
     name = client.name if client is not NOBODY else f"anonymous client at {host}"
     if wait := access.buckets.wait(name):
         raise TooMuchError("too many requests", wait)
+    request.scope[CLIENT_SCOPE] = client
+    return client
+
+
+async def somebody(request: Request) -> Client:
+    """The client of a request, which has a role."""
+    client = await client_of(request)
+    if client.role is None:
+        challenges = request.app.state.daemon.access.challenges
+        raise HTTPException(401, "a token is required", {"WWW-Authenticate": challenges})
     return client
 
 
@@ -99,10 +115,7 @@ class Allowed(HTTPBearer):
 
     async def __call__(self, request: Request) -> Client:  # type: ignore[override]
         """The client, if its role allows the request."""
-        client = await client_of(request)
-        if client.role is None:
-            challenges = request.app.state.daemon.access.challenges
-            raise HTTPException(401, "a token is required", {"WWW-Authenticate": challenges})
+        client = await somebody(request)
         if not client.may(*self._roles):
             roles = " or ".join(self._roles)
             raise HTTPException(

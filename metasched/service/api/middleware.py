@@ -12,8 +12,8 @@ from metasched.service.metrics import Metrics
 
 #: Methods of requests with a body.
 WITH_BODY = ("POST", "PUT", "PATCH")
-#: Where agents send their samples.
-LOADS = "/v1/loads"
+#: What the paths of the interface begin with, and where agents send their samples.
+INTERFACE, LOADS = "/v1/", "/v1/loads"
 
 
 class TooLargeError(Exception):
@@ -67,7 +67,7 @@ class Gate:
         try:
             if length.isdigit() and int(length[:20]) > self._most_bytes:
                 raise TooLargeError
-            if scope["method"] in WITH_BODY and scope["path"].startswith("/v1/") and not _is_json(heads):
+            if scope["method"] in WITH_BODY and scope["path"].startswith(INTERFACE) and not _is_json(heads):
                 status = 415
                 await _refuse(send, 415, b"the request is not said to be JSON, expected Content-Type: application/json")
             elif scope["path"] == LOADS and scope["method"] == "POST":
