@@ -7,12 +7,15 @@ from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
+from starlette.concurrency import run_in_threadpool
 
 from metasched.predictors.walltime import MOST_LOADS, Question, suggestions
 from metasched.records import Request
-from metasched.service.api.dependencies import Reader, TheModels, TheStore
+from metasched.service.api.dependencies import OneAtATime, Reader, TheModels, TheStore
 from metasched.service.api.names import without_names
 from metasched.service.schemas import PredictIn, WalltimesIn
+from metasched.service.state.models import Models
+from metasched.store.database.store import Store
 
 router = APIRouter(prefix="/v1")
 
@@ -73,8 +76,15 @@ async def predict(question: PredictIn, models: TheModels, client: Reader) -> dic
 
 
 @router.post("/walltimes")
-def walltimes(question: WalltimesIn, models: TheModels, store: TheStore, client: Reader) -> dict[str, Any]:
+async def walltimes(
+    question: WalltimesIn, models: TheModels, store: TheStore, one: OneAtATime, client: Reader
+) -> dict[str, Any]:
     """Suggest time limits for a job, each with the probability that the job is killed; for 20 platforms at most."""
+    async with one:
+        return await run_in_threadpool(_suggested, question, models, store)
+
+
+def _suggested(question: WalltimesIn, models: Models, store: Store) -> dict[str, Any]:
     every = sorted(platform for application, platform in models.keys if application == question.application)
     platforms = every if question.platform is None else [question.platform]
     found = ((platform, models.predictor(question.application, platform)) for platform in platforms)

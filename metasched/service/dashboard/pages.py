@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from metasched import __version__
 from metasched.plain_numbers import span
-from metasched.service.api.dependencies import TheAccess, TheClient, WholeDaemon
+from metasched.service.api.dependencies import OneAtATime, TheAccess, TheClient, WholeDaemon
 from metasched.service.authentication import NOBODY, SESSION, Client
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard import (
@@ -74,10 +74,11 @@ _TEMPLATES = _templates()
 
 
 @router.get("/")
-def dashboard(
+async def dashboard(
     request: Request,
     daemon: WholeDaemon,
     client: TheClient,
+    one: OneAtATime,
     application: Annotated[str, Query(max_length=255)] = "",
     day: bool = False,
 ) -> Response:
@@ -85,9 +86,13 @@ def dashboard(
     reader = _reader(request, daemon, client)
     if reader is None:
         return RedirectResponse("/login", 303, HEADERS)
-    return _page(
-        "dashboard.html", **content(daemon, daemon.clock.now(), reader, application=application, day=day), client=reader
-    )
+
+    def page() -> Response:
+        shown = content(daemon, daemon.clock.now(), reader, application=application, day=day)
+        return _page("dashboard.html", **shown, client=reader)
+
+    async with one:
+        return await run_in_threadpool(page)
 
 
 @router.get("/simulation")
