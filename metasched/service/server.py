@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import stat
@@ -30,6 +31,10 @@ GRACE = 5
 TURN = 0.0005
 
 
+#: Connections and files that may be open at a time, where the system lets the daemon have so many.
+MOST_OPEN = 65_536
+
+
 class _Server(uvicorn.Server):
     """A server that leaves signals to whoever runs it, since two run beside each other."""
 
@@ -54,6 +59,7 @@ def serve(daemon: Daemon) -> None:
         if unix is not None:
             servers.append((_server(app, listen, tls=False), unix))
         sys.setswitchinterval(TURN)
+        _open_many()
         memory_use.keep_little()
         daemon.start()
         memory_use.keep_for_good()
@@ -68,6 +74,11 @@ def serve(daemon: Daemon) -> None:
             unix.close()
             with suppress(OSError):
                 os.unlink(listen.socket)
+
+
+def _open_many() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_OPEN)), hard))
 
 
 def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:

@@ -6,6 +6,7 @@ Otherwise clients that send byte by byte, or never read their answers, could occ
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 import os
 import socket
@@ -32,6 +33,9 @@ PEER_SCOPE = "metasched.peer"
 MOST_HEAD = 65_536
 #: Most requests that wait on one connection for the answer to an earlier one.
 MOST_WAITING = 100
+#: Connections of one address or socket beyond which those that have waited for their clients for longest are ended,
+#: and how long they must have waited (s): many agents at once are read in turn.
+MOST_CONNECTIONS, LEAST_WAIT = 500, 2.0
 #: Linux's option that returns the groups of the peer (asm-generic/socket.h), and the longest answer that Python
 #: takes, of 256 groups.
 SO_PEERGROUPS, MOST_BYTES = 59, 1024
@@ -63,6 +67,8 @@ def peer_of(connection: socket.socket) -> Peer:
 class DeadlineProtocol(HttpToolsProtocol):
     """Uvicorn's protocol, with deadlines for whole requests and for reading answers, and limits of what is held."""
 
+    #: Since when the daemon has been waiting for this client, by the loop's clock (s); None while it answers.
+    _waiting_since: float | None = None
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _head = 0
@@ -80,6 +86,17 @@ class DeadlineProtocol(HttpToolsProtocol):
             with suppress(OSError), socket.socket(fileno=os.dup(own.fileno())) as connection:
                 self._peer = peer_of(connection)
         self._wait()
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """End the connections that have waited for their clients for longest: other clients need milliseconds."""
+        others, ended = cast(set[DeadlineProtocol], self.connections - {self}), self.loop.time() - LEAST_WAIT
+        since = {each: each._waiting_since for each in others if each._waiting_since is not None}
+        for longest in heapq.nsmallest(len(others) + 1 - MOST_CONNECTIONS, since, key=since.__getitem__):
+            if since[longest] <= ended:
+                longest._waiting_since = None
+                longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel both deadlines when the connection is lost."""
@@ -113,6 +130,9 @@ class DeadlineProtocol(HttpToolsProtocol):
             self.send_400_response("Invalid HTTP request received.")
         if self._head > MOST_HEAD and not self.transport.is_closing():
             self.send_400_response("The headers of the request are too long.")
+        answered = self.cycle is not None and self.cycle.response_complete
+        if answered and self._deadline is None and not self.transport.is_closing():
+            self._wait()  # for a request: what came was none, or the rest of one that had been answered
 
     def _parsed(self, data: bytes) -> bytes:
         """Parse what was received; return what is to be parsed again, since a request asks for another protocol."""
@@ -172,8 +192,15 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._stop_waiting()
         return super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """The client's turn again, unless it sent more requests already."""
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._waiting_since = self.loop.time()
+
     def _wait(self) -> None:
         self._stop_waiting()
+        self._waiting_since = self.loop.time()
         self._deadline = self.loop.call_later(WITHIN, self._end)
 
     def _end(self) -> None:
@@ -182,6 +209,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._deadline = self.loop.call_later(WITHIN, self.transport.abort)
 
     def _stop_waiting(self) -> None:
+        self._waiting_since = None
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

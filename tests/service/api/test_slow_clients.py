@@ -9,6 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from metasched.service.api import slow_clients
 from metasched.service.api.slow_clients import MOST_HEAD, MOST_WAITING, DeadlineProtocol
 from monitors.recurring_faults import RecurringFaults
 
@@ -24,6 +25,9 @@ class Wire(asyncio.Transport):
         self.sent += bytes(data)
 
     def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
         self.closed = True
 
     def is_closing(self) -> bool:
@@ -163,6 +167,90 @@ def test_a_tunnel_is_refused_at_once(head: bytes, size: int) -> None:
     data = b"CONNECT elsewhere:80 HTTP/1.1\r\n" + head + b"\r\nhello"
     closed, sent = asyncio.run(_answered([data[at : at + size] for at in range(0, len(data), size)]))
     assert (closed, b"400" in sent) == (True, True)
+
+
+LATE = (
+    (GET, b"\r\n"),
+    (GET, b"\r"),
+    (b"GET / HTTP/1.1\r\nContent-Length: 4\r\n\r\nab", b"cd"),
+    (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"2\r\nab\r\n0\r\n\r\n"),
+    (GET, b"GET /"),
+)
+
+
+async def _ended(pieces: tuple[bytes, ...]) -> bool:
+    """Wait until a connection is closed whose client sends some pieces and is answered at once."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, lifespan="off", access_log=False, timeout_keep_alive=1_000_000)
+    config.load()
+    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
+    wire = Wire()
+    protocol.connection_made(wire)
+    for piece in pieces:
+        protocol.data_received(piece)
+        while protocol.tasks:
+            await asyncio.sleep(0)
+    while not wire.closed:
+        await asyncio.sleep(0.001)
+    protocol.connection_lost(None)
+    return wire.closed
+
+
+@pytest.mark.parametrize("pieces", LATE)
+def test_what_comes_after_an_answer_does_not_hold_the_connection(
+    pieces: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_clients, "WITHIN", 0.01)
+    assert asyncio.run(asyncio.wait_for(_ended(pieces), 20.0))
+
+
+@pytest.mark.parametrize("least", [0.0, 1000.0])
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", GET, GET + b"\r\n", CHUNKED + b"2\r\nab"])
+def test_of_too_many_connections_the_one_that_waits_longest_for_its_client_is_ended(
+    sent: bytes, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is being answered is none of these, nor is one that has not waited for long."""
+    monkeypatch.setattr(slow_clients, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(slow_clients, "LEAST_WAIT", least)
+    closed = asyncio.run(_made([b"GET /long HTTP/1.1\r\n\r\n", *[sent] * 5]))
+    assert closed == ([False, True, True, False, False, False] if least == 0.0 else [False] * 6)
+
+
+async def _made(sent: list[bytes]) -> list[bool]:
+    """Which connections are closed once all were made, one after the other, and have sent something."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/long":
+            await asyncio.Event().wait()
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config, state = uvicorn.Config(app, lifespan="off", access_log=False), ServerState()
+    config.load()
+    wires: list[Wire] = []
+    protocols: list[DeadlineProtocol] = []
+    for data in sent:
+        protocols.append(DeadlineProtocol(config=config, server_state=state, app_state={}))
+        wires.append(Wire())
+        protocols[-1].connection_made(wires[-1])
+        protocols[-1].data_received(data)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        for protocol, wire in zip(protocols, wires, strict=True):
+            if wire.closed and protocol in state.connections:
+                protocol.connection_lost(None)
+    closed = [wire.closed for wire in wires]
+    for task in state.tasks:
+        task.cancel()
+    for protocol in [*state.connections]:
+        protocol.connection_lost(None)
+    return closed
 
 
 def test_malformed_requests_are_logged_once_a_minute(
