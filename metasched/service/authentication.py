@@ -23,8 +23,8 @@ from metasched.store.roles import Role
 NO_OTHERS = Authentication()
 #: Largest number of clients with buckets; beyond, the one without requests for longest is removed.
 MOST_CLIENTS = 10_000
-#: How long a browser stays logged in (s), and how many do at once.
-SESSION, MOST_SESSIONS = 43_200.0, 1000
+#: How long a browser stays logged in (s), and how many do at once, in total and with one token.
+SESSION, MOST_SESSIONS, MOST_OF_TOKEN = 43_200.0, 1000, 50
 #: How long a user that this host does not know is not looked up again (s), and digits of the numbers of users.
 LOOKED_UP_AGAIN, LONGEST_NUMBER = 120.0, 10
 
@@ -165,6 +165,9 @@ class Sessions:
         """Begin a session of the token with this digest, and return its word."""
         word = secrets.token_urlsafe(32)
         with self._lock:
+            own = [each for each, (of, _) in self._open.items() if of == token]
+            if len(own) >= MOST_OF_TOKEN:  # Otherwise one token could end the sessions of all others.
+                del self._open[own[0]]
             self._open[digest(word)] = token, (time.monotonic() if now is None else now) + SESSION
             if len(self._open) > MOST_SESSIONS:
                 self._open.popitem(last=False)

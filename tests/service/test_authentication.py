@@ -16,6 +16,15 @@ def test_the_session_that_began_first_is_forgotten_for_one_too_many(monkeypatch:
     assert [sessions.token(words[2], now=at) for at in (SESSION - 0.1, SESSION)] == ["three", None]
 
 
+def test_a_token_with_too_many_sessions_ends_its_own_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authentication, "MOST_SESSIONS", 6)
+    monkeypatch.setattr(authentication, "MOST_OF_TOKEN", 3)
+    sessions = Sessions()
+    words = [sessions.begin(token, now=0.0) for token in ("one", *["two"] * 3, "three", "two", "two")]
+    left = ["one", None, None, "two", "three", "two", "two"]
+    assert [sessions.token(word, now=1.0) for word in words] == left
+
+
 def test_the_client_that_asked_longest_ago_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "MOST_CLIENTS", 2)
     buckets = Buckets(rate=1e-9, burst=1)
