@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
 from metasched.service import simulations
@@ -110,4 +112,7 @@ def test_a_form_is_read_whatever_it_holds() -> None:
     asked = read_form(b"system=a%0D%0Ab&application=c&processes=x=1+y=2&variables=&other=9")
     assert asked == Asked("a\nb", "c", ("x=1", "y=2"), ())
     assert read_form(b"\xff&&=;") == Asked("", "")
+    long = "".join(f"# \u00e9{number:05d}\r\n" for number in range(6500))
+    whole = read_form(urlencode({"system": long, "application": long, "processes": "x=1"}).encode())
+    assert whole == Asked(long.replace("\r\n", "\n"), long.replace("\r\n", "\n"), ("x=1",))
     assert "ethernet-1g" in {name for name, _, _ in entries()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metasched.service.api.loop_lag import LoopLag
@@ -85,6 +86,8 @@ class Gate:
         except TooLargeError:
             status = 413
             await _refuse(send, 413, b"the request is larger than %d bytes" % self._most_bytes)
+        except ClientDisconnect:  # There is nobody to answer.
+            status = 400
         finally:
             # The path of the route, not of the request: names in it would make a series for each.
             route = getattr(scope.get("route"), "path", "other")

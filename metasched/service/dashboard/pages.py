@@ -45,7 +45,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with "no-referrer" our own forms would not say where they come from either
     "Cache-Control": "no-store",
 }
 COOKIE = "metasched_session"
@@ -115,8 +115,8 @@ async def simulate(request: Request, daemon: WholeDaemon, client: TheClient) -> 
     if reader is None:
         return RedirectResponse("/login", 303, HEADERS)
     if _from_elsewhere(request):
-        return _page("login.html", 403, wrong="The form was sent by another site.")
-    asked, status = simulation.read_form(await request.body()), 200
+        return _not_ours()
+    asked, status = await run_in_threadpool(simulation.read_form, await request.body()), 200
     try:
         came = await run_in_threadpool(daemon.simulations.run, asked, reader.name, daemon.clock.now())
     except TooMuchError as error:
@@ -134,9 +134,13 @@ def _reader(request: Request, daemon: Daemon, client: Client) -> Client | None:
 
 
 def _from_elsewhere(request: Request) -> bool:
-    """Whether a form was sent by another site."""
+    """Whether a form was sent by another site, or one that does not say which; only browsers say it at all."""
     origin = request.headers.get("origin")
-    return origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host")
+    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+
+
+def _not_ours() -> Response:
+    return _page("login.html", 403, wrong="The form was sent by another site.")
 
 
 @router.get("/login")
@@ -149,8 +153,12 @@ async def ask_for_token(client: TheClient) -> Response:
 async def log_in(request: Request, access: TheAccess, client: TheClient) -> Response:
     """Begin a session with a token that may read."""
     if _from_elsewhere(request):
-        return _page("login.html", 403, wrong="The form was sent by another site.")
-    body = await request.body()
+        return _not_ours()
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LOGIN_BYTES:  # The rest is not kept: it comes from strangers.
+            break
     fields = parse_qs(body[:LOGIN_BYTES].decode("utf-8", "replace"))
     kept = digest(fields.get("token", [""])[0].strip())
     if not access.known.client_of_digest(kept).may("reader", "scheduler"):
@@ -166,6 +174,8 @@ async def log_in(request: Request, access: TheAccess, client: TheClient) -> Resp
 @router.post("/logout")
 async def log_out(request: Request, access: TheAccess, client: TheClient) -> Response:
     """End the session and forget its cookie."""
+    if _from_elsewhere(request):
+        return _not_ours()
     access.sessions.end(request.cookies.get(COOKIE, ""))
     answer = RedirectResponse("/login", 303, HEADERS)
     answer.delete_cookie(COOKIE, path="/")

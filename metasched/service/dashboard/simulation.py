@@ -9,11 +9,9 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qs
 
-from metasched.service.simulations import MOST_TEXT, Asked, Kept, Wrong
+from metasched.service.simulations import Asked, Kept, Wrong
 from metasched.store.files.hardware import names, read_entry
 
-#: Bytes of the form.
-FORM_BYTES = 4 * MOST_TEXT
 #: What the editors hold at first.
 SYSTEM = """\
 processes = { master = 1, slave = 100 }
@@ -48,8 +46,8 @@ def slave():
 
 
 def read_form(body: bytes) -> Asked:
-    """What a form asks for; a form that is too long is cut, and then refused for what is missing."""
-    fields = parse_qs(body[:FORM_BYTES].decode("utf-8", "replace"), keep_blank_values=True)
+    """What a form asks for, with the ends of lines as files have them."""
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
 
     def text(name: str) -> str:
         return fields.get(name, [""])[0].replace("\r\n", "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -10,6 +11,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,15 +126,69 @@ def test_the_cookie_holds_no_token_is_out_of_reach_and_opens_only_the_pages(clie
 def test_a_login_from_another_site_is_refused(client: TestClient, daemon: Daemon) -> None:
     secret = daemon.store.tokens.add("elsewhere", "reader")
     daemon.access.refresh()
-    for origin, status in (("https://evil.example", 403), ("http://testserver", 303)):
+    for origin, status in (("https://evil.example", 403), ("null", 403), ("http://testserver", 303)):
         answer = client.post("/login", data={"token": secret}, headers={"Origin": origin})
         assert answer.status_code == status
+    # A browser does not say where a form comes from if the page that holds it says "no-referrer".
+    assert client.get("/login").headers["referrer-policy"] == "same-origin"
+
+
+def test_another_site_logs_nobody_out(client: TestClient, daemon: Daemon) -> None:
+    logged_in(client, daemon)
+    for origin in ("https://evil.example", "null"):
+        answer = client.post("/logout", headers={"Origin": origin})
+        assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+    assert client.get("/").status_code == 200
 
 
 @pytest.mark.parametrize("body", [b"", b"token=" + b"x" * 100_000, b"\xff\xfe%zz=&&&", b"&".join([b"a=b"] * 2000)])
 def test_any_login_form_is_answered(body: bytes, client: TestClient) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert client.post("/login", content=body, headers=headers).status_code == 401
+
+
+def test_no_more_of_a_login_form_is_read_than_a_token_needs(daemon: Daemon) -> None:
+    taken: list[int] = []
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        taken.append(1000)
+        return {"type": "http.request", "body": b"x" * 1000, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(make_app(daemon)(posted("/login"), receive, send))
+    assert (sent[0]["status"], sum(taken)) == (401, 5000)
+
+
+def test_a_client_that_is_gone_before_its_form_has_come_is_no_fault(
+    daemon: Daemon, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = daemon.store.tokens.add("gone", "reader")
+    daemon.access.refresh()
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        """There is nobody to send it to."""
+
+    for path in ("/login", "/simulation"):
+        asyncio.run(make_app(daemon)(posted(path, (b"authorization", f"Bearer {secret}".encode())), receive, send))
+    assert caplog.text == ""
+    assert 'metasched_requests_total{method="POST",path="/login",status="400"} 1.0' in (
+        daemon.metrics.exposition().decode()
+    )
+
+
+def posted(path: str, *heads: tuple[bytes, bytes]) -> dict[str, Any]:
+    """The scope of a form that a client begins to send."""
+    return {
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": [*heads], "client": ("192.0.2.1", 9), "scheme": "http", "server": ("127.0.0.1", 80),
+        "http_version": "1.1", "root_path": "",
+    }  # fmt: skip
 
 
 def test_the_page_tells_of_clusters_applications_and_placements(client: TestClient, daemon: Daemon) -> None:
