@@ -11,13 +11,14 @@ import io
 import json
 import socket
 import ssl
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, IncompleteRead
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote, urlsplit
+
+from monitors.reached_hosts import reached, time_left
 
 #: Bytes of an answer, and of its head and the marks between its chunks, that are read at most.
 MOST, MOST_BESIDE = 1 << 28, 1 << 16
@@ -52,8 +53,7 @@ def exchange(
     method, path : of the request; a path with its query follows that of the URL.
     document : sent as JSON where it is not None.
     headers : further ones, such as ``Authorization``.
-    ends : when all must be done, from the connection to the last byte, on the monotonic clock (s); only looking up the
-        name of a host is left to the system, which knows no deadline.
+    ends : when all must be done, from looking up the host to the last byte, on the monotonic clock (s).
     most : bytes of the body that are read at most.
     certificate : file of the certificates to trust; None for the system's.
 
@@ -79,14 +79,6 @@ def exchange(
         return read_answer(connection, ends, most)
 
 
-def time_left(ends: float) -> float:
-    """Seconds until a time of the monotonic clock; TimeoutError when it has passed."""
-    left = ends - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("no answer in time")
-    return left
-
-
 def _connected(address: str, certificate: str | None, ends: float) -> tuple[str, str, dict[str, str], socket.socket]:
     """The host as it is named to the server, the path and the header of the address, and a connection."""
     if "://" not in address:
@@ -102,7 +94,7 @@ def _connected(address: str, certificate: str | None, ends: float) -> tuple[str,
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("expected a URL that begins with http:// or https://")
     tls = parts.scheme == "https"
-    connection = _reached(parts.hostname, parts.port or (443 if tls else 80), ends)
+    connection = reached(parts.hostname, parts.port or (443 if tls else 80), ends)
     if tls:
         try:
             trusted = _system_trust() if certificate is None else ssl.create_default_context(cafile=certificate)
@@ -114,26 +106,6 @@ def _connected(address: str, certificate: str | None, ends: float) -> tuple[str,
     user, _, host = parts.netloc.rpartition("@")
     own = {"Authorization": f"Basic {base64.b64encode(unquote(user).encode()).decode()}"} if user else {}
     return host, parts.path.rstrip("/"), own, connection
-
-
-def _reached(host: str, port: int, ends: float) -> socket.socket:
-    """A connection to the first address of a host that takes one; each has an equal part of the time that is left."""
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    refused: OSError = OSError(f"{host} has no address")
-    for more, (family, kind, protocol, _, where) in zip(range(len(addresses), 0, -1), addresses, strict=True):
-        connection = socket.socket(family, kind, protocol)
-        try:
-            connection.settimeout(time_left(ends) / more)
-            connection.connect(where)
-        except OSError as error:
-            connection.close()
-            refused = error
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            return connection
-    raise refused
 
 
 @cache

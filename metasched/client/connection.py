@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from metasched.records import InputError
-from monitors.http_exchange import MOST, PATH, exchange, time_left
+from monitors.http_exchange import MOST, PATH, exchange
+from monitors.reached_hosts import time_left
 
 
 class DaemonError(RuntimeError):

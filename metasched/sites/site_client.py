@@ -15,7 +15,7 @@ from monitors.one_line import one_line
 
 #: Bytes of a site's answer that are read at most.
 MOST = 1 << 22
-#: How much longer than the longest deadline all answers are waited for (s): names of hosts are looked up without one.
+#: How much longer than the longest deadline all answers are waited for (s): the last ones have to be read.
 GRACE = 0.2
 #: Questions to one site that may be open at the same time.
 MOST_OPEN = 16

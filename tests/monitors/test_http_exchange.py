@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_servers import body, serving
 
-from monitors import http_exchange
+from monitors import http_exchange, reached_hosts
 from monitors.http_exchange import MOST, MOST_BESIDE, Answer, exchange, read_answer
 
 SOON = 30.0
@@ -227,7 +227,7 @@ def test_all_addresses_of_a_host_and_the_handshake_share_the_time(
             shaken.append(connection.given)
             raise TimeoutError("silent")
 
-    monkeypatch.setattr(http_exchange, "time", clock)
+    monkeypatch.setattr(reached_hosts, "time", clock)
     monkeypatch.setattr(http_exchange, "_system_trust", Trust)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", each) for each in takes])
     monkeypatch.setattr(socket, "socket", lambda *_: next(waiting))

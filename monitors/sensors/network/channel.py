@@ -13,7 +13,10 @@ import json
 import secrets
 import socket
 import struct
+import time
 from typing import Any, Self
+
+from monitors.reached_hosts import reached, time_left
 
 #: A message is small; whoever announces a larger one is no member.
 _LARGEST = 16_384
@@ -29,28 +32,31 @@ class Channel:
 
     Parameters
     ----------
-    connection : connected socket; its timeout bounds every wait.
+    connection : connected socket.
     secret : what members know; at least 16 bytes.
     server : whether this end was called.
+    timeout : of the greeting and of each message (s), however slowly their bytes drip in.
 
     Raises
     ------
     MembershipError : the other end is none.
     """
 
-    def __init__(self, connection: socket.socket, secret: bytes, *, server: bool) -> None:
+    def __init__(self, connection: socket.socket, secret: bytes, *, server: bool, timeout: float = 10.0) -> None:
         if len(secret) < 16:
             raise ValueError(f"secret has {len(secret)} bytes, expected at least 16")
-        self.connection = connection
+        self.connection, self._timeout = connection, timeout
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        own = secrets.token_bytes(_CODE)
+        own, ends = secrets.token_bytes(_CODE), time.monotonic() + timeout
+        connection.settimeout(timeout)
         connection.sendall(own)
-        other = self._exactly(_CODE)
+        other = self._exactly(_CODE, ends)
         greeting = other + own if server else own + other  # the caller's challenge first
         if hmac.compare_digest(own, other):
             raise MembershipError("the other end sent our own challenge")
         connection.sendall(_code(secret, b"server" if server else b"caller", greeting))
-        if not hmac.compare_digest(self._exactly(_CODE), _code(secret, b"caller" if server else b"server", greeting)):
+        shown = self._exactly(_CODE, ends)
+        if not hmac.compare_digest(shown, _code(secret, b"caller" if server else b"server", greeting)):
             raise MembershipError("the other end does not know the secret")
         self._key = _code(secret, b"session", greeting)
         self._server = server
@@ -64,11 +70,11 @@ class Channel:
         ----------
         host, port : where it listens.
         secret : that all members know.
-        timeout : of connecting and of each message (s).
+        timeout : of connecting, of the greeting and of each message (s).
         """
-        connection = socket.create_connection((host, port), timeout=timeout)
+        connection = reached(host, port, time.monotonic() + timeout)
         try:
-            return cls(connection, secret, server=False)
+            return cls(connection, secret, server=False, timeout=timeout)
         except BaseException:
             connection.close()
             raise
@@ -76,6 +82,7 @@ class Channel:
     def send(self, message: dict[str, Any]) -> None:
         """Send one message, with its length and its signature."""
         body = json.dumps(message, allow_nan=False).encode()
+        self.connection.settimeout(self._timeout)
         self.connection.sendall(struct.pack("!I", len(body)) + self._seal(self._server, self._sent, body) + body)
         self._sent += 1
 
@@ -86,10 +93,11 @@ class Channel:
         ------
         MembershipError : it is forged, cut or too long.
         """
-        (length,) = struct.unpack("!I", self._exactly(4))
+        ends = time.monotonic() + self._timeout
+        (length,) = struct.unpack("!I", self._exactly(4, ends))
         if length > _LARGEST:
             raise MembershipError(f"a message of {length} bytes is announced, expected at most {_LARGEST}")
-        seal, body = self._exactly(_CODE), self._exactly(length)
+        seal, body = self._exactly(_CODE, ends), self._exactly(length, ends)
         if not hmac.compare_digest(seal, self._seal(not self._server, self._received, body)):
             raise MembershipError("a message is forged")
         self._received += 1
@@ -114,9 +122,10 @@ class Channel:
     def _seal(self, from_server: bool, number: int, body: bytes) -> bytes:
         return _code(self._key, b"s" if from_server else b"c", struct.pack("!Q", number) + body)
 
-    def _exactly(self, count: int) -> bytes:
+    def _exactly(self, count: int, ends: float) -> bytes:
         parts, missing = [], count
         while missing:
+            self.connection.settimeout(time_left(ends))
             part = self.connection.recv(missing)
             if not part:
                 raise MembershipError("the other end closed the connection")

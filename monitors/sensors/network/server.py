@@ -27,7 +27,7 @@ class ProbeServer(FewCallers, socketserver.TCPServer):
     address : host and port to listen on; port 0 lets the system choose.
     secret : what members know.
     take_token : called with a token that was passed to this member; says whether it was taken.
-    timeout : seconds after which a silent caller is dropped.
+    timeout : seconds that a caller may take to show that it is a member, and then for each message.
     """
 
     def __init__(
@@ -50,8 +50,7 @@ class ProbeServer(FewCallers, socketserver.TCPServer):
     def handle(self, caller: _Caller) -> None:
         """Answer one caller until it hangs up."""
         try:
-            caller.request.settimeout(self._timeout)
-            channel = Channel(caller.request, self._secret, server=True)
+            channel = Channel(caller.request, self._secret, server=True, timeout=self._timeout)
             while True:
                 channel.send(self._answer(channel, channel.receive()))
         except (OSError, ValueError) as error:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from monitors.reached_hosts import reached
+from monitors.sensors.network import channel
 from monitors.sensors.network.channel import Channel, MembershipError
 
 SECRET = b"exactly 16 bytes"
@@ -125,13 +127,12 @@ def test_a_channel_that_is_left_is_closed() -> None:
 
 def test_a_call_to_one_that_is_no_member_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[socket.socket] = []
-    connect = socket.create_connection
 
-    def noted(address: tuple[str, int], timeout: float) -> socket.socket:
-        opened.append(connect(address, timeout=timeout))
+    def noted(host: str, port: int, ends: float) -> socket.socket:
+        opened.append(reached(host, port, ends))
         return opened[-1]
 
-    monkeypatch.setattr(socket, "create_connection", noted)
+    monkeypatch.setattr(channel, "reached", noted)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def answer() -> None:

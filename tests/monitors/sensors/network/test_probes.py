@@ -7,6 +7,8 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
@@ -74,6 +76,32 @@ def test_a_silent_caller_is_dropped_and_others_are_still_answered(server: ProbeS
         silent.settimeout(5.0)
         while silent.recv(64):
             pass
+
+
+def drip(connection: socket.socket, data: bytes) -> None:
+    """Send single bytes, each well within the time that the other end waits for one."""
+    for byte in data:
+        time.sleep(0.02)
+        connection.sendall(bytes([byte]))
+
+
+@pytest.mark.parametrize("member", [False, True])
+def test_a_caller_whose_bytes_drip_in_is_dropped(member: bool) -> None:
+    with ProbeServer(("127.0.0.1", 0), SECRET, timeout=0.2) as server:
+        server.start()
+        with Channel.call("127.0.0.1", server.port, SECRET) if member else nullcontext() as channel:
+            caller = channel.connection if channel else socket.create_connection(("127.0.0.1", server.port))
+            with caller, pytest.raises(ConnectionError):
+                drip(caller, b"\0\0\1\0" + bytes(56))
+        server.shutdown()
+
+
+def test_a_server_whose_bytes_drip_in_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as others:
+        served = others.submit(lambda: drip(listening.accept()[0], bytes(60)))
+        with pytest.raises(TimeoutError):
+            Channel.call("127.0.0.1", listening.getsockname()[1], SECRET, timeout=0.2)
+        assert isinstance(served.exception(), ConnectionError)
 
 
 def test_a_forged_message_ends_the_conversation(server: ProbeServer) -> None:
