@@ -20,8 +20,8 @@ def span(seconds: float | None) -> str:
 
     Examples
     --------
-    >>> [span(seconds) for seconds in (0.0312, 12.34, 754.0, 12_000.0, None)]
-    ['0.031 s', '12.3 s', '12.6 min', '3.3 h', '–']
+    >>> [span(seconds) for seconds in (0.0312, 12.34, 754.0, 12_000.0, 1e30, None)]
+    ['0.031 s', '12.3 s', '12.6 min', '3.3 h', '2.778e+26 h', '–']
     """
     if seconds is None:
         return "–"
@@ -31,7 +31,9 @@ def span(seconds: float | None) -> str:
         return f"{seconds:.1f} s"
     if seconds < 600:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    if seconds < 6000:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 1e12 else f"{plain(seconds / 3600)} h"
 
 
 def number_of(number: int, noun: str, nouns: str = "", separator: str = "") -> str:

@@ -12,6 +12,7 @@ from candidate_functions.terms import formula
 from metasched.predictors.contract import Learned, PhaseShares
 from metasched.records import InputError
 from metasched.service.dashboard.formats import figure
+from metasched.service.quality.advice_quality import LEAST, MOST
 from metasched.service.quality.recent_predictions import JudgedRun
 from metasched.service.state.models import Models
 
@@ -94,7 +95,7 @@ def shown(application: str, platform: str, models: Models) -> Shown:
         summary(application, platform, models),
         _tops(learned),
         learned.phases,
-        _chart(runs) if runs else None,
+        _chart(runs),
         runs[: -RUNS - 1 : -1],
     )
 
@@ -125,9 +126,12 @@ def _tops(learned: Learned) -> list[Top]:
     ]
 
 
-def _chart(runs: Sequence[JudgedRun]) -> dict[str, Any]:
-    """The numbers of the picture, ascending in the time measured, without what no logarithm shows."""
-    able = sorted((run for run in runs if 0 < run.predicted < np.inf), key=lambda run: run.actual)
+def _chart(runs: Sequence[JudgedRun]) -> dict[str, Any] | None:
+    """The numbers of the picture, ascending in the time measured, without what no axis shows; None if none is left."""
+    shown = (run for run in runs if all(LEAST <= time <= MOST for time in (run.predicted, run.actual)))
+    able = sorted(shown, key=lambda run: run.actual)
+    if not able:
+        return None
     return {
         "actual": [figure(run.actual) for run in able],
         "predicted": [figure(run.predicted) for run in able],

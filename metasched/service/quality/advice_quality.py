@@ -19,6 +19,8 @@ from metasched.records import Placement
 SURE = 0.95
 #: Finished jobs that are remembered.
 MOST_JOBS = 10_000
+#: Times (s) and energies (J) count within these, so that no figure overflows: a user may ask for a size of any number.
+LEAST, MOST = 1e-9, 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,10 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
     return Settled(
         failed=False,
         followed=followed,
-        actual=actual,
-        advised=prediction.execution_time,
+        actual=_counted(actual),
+        advised=_counted(prediction.execution_time),
         inside=prediction.interval.holds(actual),
-        there=None if there is None else there.execution_time,
+        there=None if there is None else _counted(there.execution_time),
         held=there is not None and there.interval.holds(actual),
         level=0.9 if there is None else there.interval.level,
         limit=answer.time_limit,
@@ -154,8 +156,12 @@ def _energies(placement: Placement, outcome: Outcome) -> dict[str, Any]:
     advised, there = placement.energy, outcome.predicted_energy
     if advised is None or not there:
         return {}
-    took = there if outcome.energy is None else outcome.energy
-    return {"energy": took, "energy_as_advised": took * advised / there}
+    took = _counted(there if outcome.energy is None else outcome.energy)
+    return {"energy": took, "energy_as_advised": took * _counted(advised) / _counted(there)}
+
+
+def _counted(value: float) -> float:
+    return min(max(value, LEAST), MOST)
 
 
 @dataclass(frozen=True, slots=True)

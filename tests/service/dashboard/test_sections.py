@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import Interval, Placement, Prediction, ResourceSet
-from metasched.service.dashboard import advice_quality, clusters, formats, health, placements
+from metasched.service.dashboard import advice_quality, applications, clusters, formats, health, placements
 from metasched.service.quality.advice_quality import Settled, quality, report
+from metasched.service.quality.recent_predictions import JudgedRun
 from metasched.service.state.load_history import LoadHistory
 
 
@@ -122,6 +124,20 @@ def test_a_cluster_shows_the_nodes_with_the_least_to_spare_and_rows_evenly_over_
     assert [end[0] for end in shown.chart["cpu"]] == [formats.figure(each) for each in (low, middle, high)]
     assert low < middle < high
     assert shown.chart["bandwidth"] == [[50.0] * 30] * 3
+
+
+@pytest.mark.parametrize("odd", [0.0, 5e-324, 1e300, float("inf")])
+def test_a_run_that_no_axis_shows_is_in_the_table_alone(odd: float) -> None:
+    predicted = [JudgedRun(1.0, 5.0, 2, time, time, time, 9.0) for time in (10.0, odd, 8.0)]
+    runs: Any = SimpleNamespace(
+        recent=SimpleNamespace(of=lambda *key: predicted), answering=lambda key: None,
+        learned_by=lambda key: SimpleNamespace(unmeasured=0),
+    )  # fmt: skip
+    shown = applications.shown("cg", "east", runs)
+    assert (shown.chart["predicted"], len(shown.runs)) == ([10.0, 8.0], 3)
+    predicted = predicted[1:2]
+    shown = applications.shown("cg", "east", runs)
+    assert (shown.chart, len(shown.runs)) == (None, 1)
 
 
 def test_a_cluster_with_one_row_has_no_picture() -> None:

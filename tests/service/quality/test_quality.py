@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
 from metasched.records import Interval, Placement, Prediction, ResourceSet, Run
+from metasched.service.dashboard.advice_quality import figures
 from metasched.service.quality.advice_quality import Settled, quality, report, settled
 from metasched.service.quality.recent_predictions import MOST_RUNS, JudgedRun, RecentPredictions
 from metasched.service.quality.verdict import ENOUGH, Verdict, next_step, verdict
@@ -175,6 +177,27 @@ def test_energy_that_the_advice_would_have_saved_is_counted_where_it_is_known() 
     found = quality([job for job in jobs if job is not None])
     assert (found.elsewhere, found.metered, found.energy_taken, found.energy_as_advised) == (2, 1, 1000.0, 750.0)
     assert quality([]).metered == 0
+
+
+NUMBERS = st.floats(min_value=5e-324, max_value=1.7e308)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans()), max_size=9))
+def test_every_figure_is_finite_whatever_was_predicted_and_took_place(jobs: list[tuple[Any, ...]]) -> None:
+    told = []
+    for took, advised, there, energy, advised_energy, there_energy, elsewhere in jobs:
+        said = [Prediction(time, Interval(time, time, 0.9), "m") for time in (advised, there)]
+        place = Placement(ResourceSet("c", ("n1",), 1, 1.0, 9.0), said[0], reason="", energy=advised_energy)
+        answer = Answer(id="0a", mode="act", steer="nodes", placed=True, message="", placement=place)
+        outcome = Outcome(
+            "c", "p", ("n2" if elsewhere else "n1",), 1, took, 0, said[1], energy=energy, predicted_energy=there_energy
+        )
+        told.append(settled(AdvisedPlacement(1.0, Ask(application="cg", problem_size=5.0), answer, outcome)))
+    found = quality(filter(None, told))
+    assert found.jobs == len(jobs)
+    json.dumps(found.as_dict(), allow_nan=False)
+    assert all(value for _, value, _ in figures(found))
+    assert verdict(found).why
 
 
 def test_each_figure_of_the_quality_is_what_it_says() -> None:
