@@ -45,11 +45,14 @@ router = APIRouter(prefix="/v1")
 async def place(ask: Ask, request: Request, client: Reader) -> Response:
     """Choose where a job should run. The placement is recorded, so that it can be evaluated later.
 
-    A trial changes nothing, so every client that may read may ask for one.
+    A trial changes nothing, so every client that may read may ask for one, but not in the name of somebody else: the
+    answer depends on the limits and the past runs of the user.
     """
     daemon: Daemon = request.app.state.daemon
     if not ask.trial and not client.may("scheduler"):
         raise HTTPException(403, f"the role {client.role} may only request trials, expected scheduler")
+    if not all(client.sees(name) for name in (ask.user, ask.login) if name):
+        raise HTTPException(403, "what a user is advised is shown only to that user")
     if not ask.trial and not daemon.leads:
         raise NotNowError("this daemon is a follower; only the leading daemon places jobs")
     now = daemon.clock.now()

@@ -75,6 +75,19 @@ def test_placements_and_runs_are_shown_to_their_own_user_and_to_administrators(
     assert not [user for user in others for text in fields if f"secret-{user}" in text or f'"{user}"' in text]
 
 
+@pytest.mark.parametrize("field", ["user", "login"])
+@pytest.mark.parametrize("who", SEES)
+def test_a_trial_is_not_asked_for_in_the_name_of_somebody_else(
+    who: str, field: str, site: tuple[TestClient, dict[str, dict[str, str]]]
+) -> None:
+    """Its answer follows from the limits of that user, and where these contradict others from their runs alone."""
+    client, heads = site
+    ask = {"application": "cg", "problem_size": 900, "trial": True}
+    for user in USERS:
+        status = client.post("/v1/placements", json=ask | {field: user}, headers=heads[who]).status_code
+        assert status == (200 if user in {*SEES[who], ""} else 403)
+
+
 def test_everybody_sees_how_good_the_advice_is(site: tuple[TestClient, dict[str, dict[str, str]]]) -> None:
     client, heads = site
     answer = [client.get("/v1/status", headers=heads[who]).json()["quality"] for who in ("carol", "admin")]
