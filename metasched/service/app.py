@@ -22,7 +22,10 @@ from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages
 from metasched.service.refusals import NotNowError, TooMuchError
 from metasched.store.errors import StoreError
+from monitors.one_line import one_line
 
+#: Characters of a field that are named.
+LONGEST_NAME = 100
 #: When a client should try again what the database could not do (s).
 RETRY_AFTER = 5
 
@@ -71,10 +74,10 @@ def make_app(daemon: Daemon) -> FastAPI:
 
 
 async def _unsound(_: Request, error: Exception) -> JSONResponse:
-    """Name the first invalid field, without its value, which may be anything, of any size."""
+    """Name the first invalid field, in short, without its value: both may be anything, of any size."""
     assert isinstance(error, RequestValidationError)  # noqa: S101
     first = error.errors()[0]
-    return _line(422, f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}")
+    return _line(422, f"{'.'.join(one_line(step, LONGEST_NAME) for step in first['loc'])}: {first['msg']}")
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:

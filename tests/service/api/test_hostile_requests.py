@@ -85,6 +85,15 @@ def test_bodies_that_are_no_message_are_refused(body: bytes, client: TestClient,
         assert "\n" not in json.dumps(answer.json()["detail"])
 
 
+def test_a_field_that_nobody_knows_is_named_in_short(client: TestClient, heads: dict) -> None:
+    name = "a\n\x1b" + "k" * 50_000
+    asked = {"application": "cg", "problem_size": 900, name: 1}
+    detail = client.post("/v1/rankings", json=asked, headers=heads["admin"]).json()["detail"]
+    assert detail.startswith("body.a kkk")
+    assert detail.isprintable()
+    assert len(detail) < 200
+
+
 KINDS = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "x/" * 500, "", None, "json",
          "application/jsonp", "text/plain; application/json"]  # fmt: skip
 
