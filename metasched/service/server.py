@@ -11,12 +11,14 @@ import stat
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 import uvloop
 from starlette.types import ASGIApp
 
 from metasched.records import InputError
+from metasched.service.api import slow_clients
 from metasched.service.api.loop_lag import LoopLag
 from metasched.service.api.slow_clients import DeadlineProtocol
 from metasched.service.app import make_app
@@ -33,6 +35,14 @@ TURN = 0.0005
 
 #: Connections and files that may be open at a time, where the system lets the daemon have so many.
 MOST_OPEN = 65_536
+
+
+class _Loop(uvloop.Loop):
+    """A loop whose servers wait for the handshake of a client no longer than for a request."""
+
+    async def create_server(self, *given: Any, ssl: Any = None, **more: Any) -> Any:
+        wait = None if ssl is None else slow_clients.WITHIN
+        return await super().create_server(*given, ssl=ssl, ssl_handshake_timeout=wait, **more)
 
 
 class _Server(uvicorn.Server):
@@ -64,7 +74,7 @@ def serve(daemon: Daemon) -> None:
         daemon.start()
         memory_use.keep_for_good()
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            with asyncio.Runner(loop_factory=_Loop) as runner:
                 runner.run(_run(servers, app.state.lag))
         finally:
             daemon.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -10,12 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
 from waiting import until
 
 from metasched.client.connection import ask
 from metasched.records import InputError
 from metasched.service import server
+from metasched.service.api import slow_clients
 from metasched.service.configuration import Listen
 from metasched.service.server import _server, _tcp_socket, _unix_socket
 
@@ -88,6 +91,29 @@ def test_a_certificate_that_cannot_be_read_is_told_and_the_unix_socket_has_none(
     plain = _server(nothing, listen, tls=False).config
     assert (plain.ssl_certfile, plain.ssl_keyfile, plain.is_ssl) == (None, None, False)
     assert (plain.proxy_headers, plain.server_header, plain.access_log) == (False, False, False)
+
+
+@pytest.mark.skipif(bool(certificates.why_not()), reason=certificates.why_not())
+def test_a_client_that_never_shakes_hands_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow_clients, "WITHIN", 0.1)
+    certificate, key = certificates.make(tmp_path)
+    nothing: Any = None
+    serving = _server(nothing, Listen(certificate=str(certificate), key=str(key)), tls=True)
+
+    async def silent(tcp: socket.socket) -> bytes:
+        task = asyncio.create_task(serving.serve([tcp]))
+        while not serving.started:
+            await asyncio.sleep(0.001)
+        reader, writer = await asyncio.open_connection(*tcp.getsockname())
+        try:
+            return await asyncio.wait_for(reader.read(), 30.0)
+        finally:
+            writer.close()
+            serving.should_exit = True
+            await task
+
+    with _tcp_socket(Listen(port=0)) as tcp, asyncio.Runner(loop_factory=server._Loop) as runner:
+        assert runner.run(silent(tcp)) == b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
