@@ -133,7 +133,7 @@ def young(cost: Floats | float, rate: Floats | float) -> Floats:
 
 
 def best_interval(cost: Floats | float, rate: Floats | float) -> Floats:
-    """The work between checkpoints (s) that minimises the completion time, (1 + W(-e^(-1 - lambda P C))) / (lambda P).
+    """The work between checkpoints (s) that ends a long job first, (1 + W(-e^(-1 - lambda P C))) / (lambda P).
 
     W is Lambert's function, its upper branch. It lies below Young's interval, which leaves out that checkpoints fail
     too.
@@ -160,28 +160,45 @@ def best_interval(cost: Floats | float, rate: Floats | float) -> Floats:
     return np.asarray(y / rate)
 
 
-def with_checkpoints(
-    work: Floats | float, rate: Floats | float, cost: Floats | float, interval: Floats | float
-) -> Floats:
-    """Expected completion with a checkpoint after every ``interval`` seconds of work, but none at the end.
+def in_pieces(work: Floats | float, rate: Floats | float, cost: Floats | float, pieces: Floats | float) -> Floats:
+    """Expected completion (s) of work in ``pieces`` pieces with a checkpoint after each but the last.
 
-    Numbers, or arrays that broadcast to the shape of the answer (s).
+    Every piece takes equally long with its checkpoint: so the last holds more work than the others, by what a
+    checkpoint takes, and no other way to part the work ends sooner. Numbers, or arrays that broadcast to the shape of
+    the answer.
 
     Parameters
     ----------
     work : without failures (s).
     rate : of failures of all nodes together (1/s).
     cost : of a checkpoint (s).
-    interval : of work between two checkpoints (s).
+    pieces : how many; with 1 there is no checkpoint.
 
     Examples
     --------
-    >>> float(with_checkpoints(100.0, 1e-12, 1.0, 25.0).round(6))
+    >>> float(in_pieces(100.0, 1e-12, 1.0, 4).round(6))
     103.0
     """
-    work, rate, interval = (np.asarray(each, dtype=np.float64) for each in (work, rate, interval))
-    before_last = np.maximum(np.ceil(work / interval * (1 - 1e-12)) - 1, 0)
-    last = work - before_last * interval
-    with np.errstate(over="ignore", invalid="ignore"):
-        each = np.where(before_last > 0, before_last * from_scratch(interval + cost, rate), 0.0)
-    return np.asarray(each + from_scratch(last, rate))
+    return np.asarray(pieces * from_scratch(np.divide(work, pieces) + (1.0 - np.divide(1.0, pieces)) * cost, rate))
+
+
+def best_pieces(work: Floats | float, rate: Floats | float, cost: Floats | float) -> Floats:
+    """The number of pieces with which work is expected to end first (:func:`in_pieces`).
+
+    The expectation is convex in the number of pieces, and as a fraction the best is that of pieces of
+    :func:`best_interval`; so the best whole number is next to it.
+
+    Parameters
+    ----------
+    work : without failures (s).
+    rate : of failures of all nodes together (1/s).
+    cost : of a checkpoint (s).
+
+    Examples
+    --------
+    >>> best_pieces(np.array([864.0, 4_600.0, 46_000.0]), 5.03372e-5, 600.0).tolist()
+    [1.0, 1.0, 10.0]
+    """
+    fewer = np.maximum(np.floor((np.asarray(work) - cost) / best_interval(cost, rate)), 1.0)
+    sooner = in_pieces(work, rate, cost, fewer + 1.0) < in_pieces(work, rate, cost, fewer)
+    return np.asarray(fewer + sooner)

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import gamma
 
-from metasched.blocks.failures import FailureRate, best_interval, from_scratch, with_checkpoints, young
+from metasched.blocks.failures import FailureRate, best_interval, best_pieces, from_scratch, in_pieces, young
 from metasched.records import InputError
 
 GALERA_PLUS = 5.03372e-10
@@ -49,18 +49,42 @@ def test_no_other_interval_ends_a_long_job_sooner(rate: float, cost: float) -> N
     exact = float(best_interval(cost, rate))
     least = math.expm1(rate * (exact + cost)) / exact
     assert least <= best.fun * (1 + 1e-9)
-    assert float(with_checkpoints(work, rate, cost, exact)) == pytest.approx(work * least / rate, rel=0.03)
+    assert float(in_pieces(work, rate, cost, work / exact)) == pytest.approx(work * least / rate, rel=0.03)
 
 
-@pytest.mark.parametrize(("checkpoint", "interval"), [(None, None), (30.0, 250.0), (30.0, 400.0), (5.0, 2_000.0)])
-def test_a_simulation_of_struck_jobs_agrees(checkpoint: float | None, interval: float | None) -> None:
+@given(st.floats(-2, 1.5), st.floats(-3, 1.5), st.floats(-3, 1))
+def test_no_other_number_of_pieces_ends_a_job_sooner(work: float, cost: float, rate: float) -> None:
+    work, cost, rate = 10**work, 10**cost, 10**rate
+    pieces = float(best_pieces(work, rate, cost))
+    every = np.concatenate([np.arange(1.0, 2_000.0), np.geomspace(2_000, 1e8, 200).round()])
+    ends = in_pieces(work, rate, cost, every)
+    assert pieces >= 1.0
+    assert pieces == int(pieces)
+    assert float(in_pieces(work, rate, cost, pieces)) <= ends.min() * (1 + 1e-9)
+
+
+@given(st.floats(0.2, 20.0), st.floats(0.01, 3.0), st.floats(0.02, 1.0), st.lists(st.floats(0.01, 1.0), max_size=8))
+def test_no_other_way_to_part_a_job_ends_sooner(work: float, cost: float, rate: float, shares: list[float]) -> None:
+    """Any checkpoints at all, one by one: those at equal distances, too."""
+    best = float(in_pieces(work, rate, cost, best_pieces(work, rate, cost)))
+    for cuts in ([*shares, 1.0], np.ones(len(shares) + 1)):
+        lengths = work * np.asarray(cuts) / np.sum(cuts) + np.r_[np.full(len(cuts) - 1, cost), 0.0]
+        assert best <= float(from_scratch(lengths, rate).sum()) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("work", "completion"), [(4_600.0, 5_176.2), (500.0, 506.3)])
+def test_short_work_is_best_without_a_checkpoint(work: float, completion: float) -> None:
+    struck = GALERA_PLUS * 100_000
+    assert float(best_pieces(work, struck, 600.0)) == 1.0
+    assert float(in_pieces(work, struck, 600.0, 1.0)) == pytest.approx(completion, abs=0.05)
+
+
+@pytest.mark.parametrize(("checkpoint", "pieces"), [(30.0, 1), (30.0, 4), (30.0, 3), (200.0, 2)])
+def test_a_simulation_of_struck_jobs_agrees(checkpoint: float, pieces: int) -> None:
     rng, work, rate, jobs = np.random.default_rng(17), 1_000.0, 1 / 600.0, 20_000
-    if checkpoint is None:
-        stretches, expected = [work], float(from_scratch(work, rate))
-    else:
-        cuts = [*np.arange(interval, work - 1e-9, interval), work]
-        stretches = [length + checkpoint for length in np.diff([0.0, *cuts[:-1]])] + [work - ([0.0, *cuts])[-2]]
-        expected = float(with_checkpoints(work, rate, checkpoint, interval))
+    expected = float(in_pieces(work, rate, checkpoint, pieces))
+    each = (work - checkpoint) / pieces
+    stretches = [each + checkpoint] * (pieces - 1) + [work - (pieces - 1) * each]
     ended = np.zeros(jobs)
     for stretch in stretches:
         going = np.arange(jobs)
@@ -96,4 +120,5 @@ def test_no_exposure_is_refused(exposure: float) -> None:
 
 def test_what_never_ends_is_infinite() -> None:
     assert float(from_scratch(1e6, 1.0)) == math.inf
-    assert float(with_checkpoints(1e6, 1.0, 1e4, 10.0)) == math.inf
+    assert float(in_pieces(1e6, 1.0, 1e4, 100.0)) == math.inf
+    assert float(best_pieces(1e6, 1e6, 1e4)) >= 1.0

@@ -166,14 +166,22 @@ def _show_failures(struck: Reliability) -> None:
     ends = f"{struck.interval.level:.0%} interval {struck.interval.low:.4g} to {struck.interval.high:.4g}"
     doubt = "" if struck.interval.low == struck.interval.high else f", {ends}"
     output.say(f"probability that none of {struck.nodes} nodes fails during the run: {struck.success:.4g}{doubt}")
-    ends = "never" if math.isinf(struck.expected_completion) else f"{struck.expected_completion:.4g} s"
-    output.say(f"expected completion with restarts from scratch: {ends}")
+    output.say(f"expected completion with restarts from scratch: {_when(struck.expected_completion)}")
     if (made := struck.checkpoints) is not None:
-        output.say(
-            f"expected completion with a checkpoint of {made.cost:g} s after every {made.exact:.4g} s of work: "
-            f"{made.expected_completion:.4g} s (Young's interval: {made.young:.4g} s)"
-        )
-    output.say(f"first to finish: {number_of(struck.fastest, 'processor')}")
+        long = f"of a long job every {made.exact:.4g} s, by Young {made.young:.4g} s"
+        if made.interval is None:
+            output.say(f"no checkpoint of {made.cost:g} s makes it end sooner ({long})")
+        else:
+            output.say(
+                f"expected completion with {number_of(made.number, 'checkpoint')} of {made.cost:g} s, one after every "
+                f"{made.interval:.4g} s of work: {_when(made.expected_completion)} ({long})"
+            )
+    first = "none" if struck.fastest is None else number_of(struck.fastest, "processor")
+    output.say(f"first to finish: {first}")
+
+
+def _when(seconds: float) -> str:
+    return "never" if math.isinf(seconds) else f"{seconds:.4g} s"
 
 
 def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> None:

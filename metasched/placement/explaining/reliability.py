@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.blocks.failures import FailureRate, best_interval, from_scratch, with_checkpoints, young
+from metasched.blocks.failures import FailureRate, best_interval, best_pieces, from_scratch, in_pieces, young
 from metasched.placement.ranking.query import Curve
 from metasched.records import InputError, Interval
 
@@ -23,13 +23,17 @@ class Checkpoints:
 
     Parameters
     ----------
-    young, exact : seconds of work between two, by Young and by Lambert's function.
-    expected_completion : with the exact interval (s).
+    young, exact : seconds of work between two of a long job, by Young and by Lambert's function.
+    number : of checkpoints with which this job is expected to end first; 0 where none pays.
+    interval : seconds of work between two of them, the exact one fitted to the length of the job; None without any.
+    expected_completion : with that number (s).
     """
 
     cost: float
     young: float
     exact: float
+    number: int
+    interval: float | None
     expected_completion: float
 
 
@@ -47,7 +51,7 @@ class Reliability:
     checkpoints : the same with checkpoints, where they were asked about.
     processors, completion : arrays of shape (p,), the expected completion for each number of processors (s), with
         checkpoints where they were asked about.
-    fastest : the number of processors whose expected completion is the earliest.
+    fastest : the number of processors whose expected completion is the earliest; None where none is expected to end.
     """
 
     rate: FailureRate
@@ -58,7 +62,7 @@ class Reliability:
     checkpoints: Checkpoints | None
     processors: NDArray[np.int64]
     completion: Floats
-    fastest: int
+    fastest: int | None
 
 
 def check_failure_times(node_mttf: float | None, checkpoint: float | None) -> None:
@@ -103,10 +107,19 @@ def under_failures(
     scratch = wait + from_scratch(work, struck)
     checkpoints, completion = None, scratch
     if cost is not None:
-        exact = best_interval(cost, struck)
-        completion = wait + with_checkpoints(work, struck, cost, exact)
-        checkpoints = Checkpoints(cost, float(young(cost, struck[here])), float(exact[here]), float(completion[here]))
+        pieces = best_pieces(work, struck, cost)
+        completion = wait + in_pieces(work, struck, cost, pieces)
+        number = int(pieces[here]) - 1
+        checkpoints = Checkpoints(
+            cost,
+            float(young(cost, struck[here])),
+            float(best_interval(cost, struck[here])),
+            number,
+            float(work[here] - cost) / (number + 1) if number else None,
+            float(completion[here]),
+        )
     duration = float(work[here])
+    first = int(completion.argmin())
     low, high = rate.success_between(duration, nodes, level)
     return Reliability(
         rate,
@@ -117,5 +130,5 @@ def under_failures(
         checkpoints,
         curve.processors,
         completion,
-        int(curve.processors[int(completion.argmin())]),
+        int(curve.processors[first]) if np.isfinite(completion[first]) else None,
     )

@@ -356,7 +356,12 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
     often = answer("--node-mttf", str(time / 10))["failures"]
     with pytest.raises(SystemExit):
         main(["whatif", "--application", "cg", *options, "--node-mttf", str(time / 1000)])
-    assert "expected completion with restarts from scratch: never\n" in capsys.readouterr().out
+    never = capsys.readouterr().out
+    assert "expected completion with restarts from scratch: never\n" in never
+    assert never.endswith("first to finish: none\n")
+    with pytest.raises(SystemExit):
+        main(["whatif", "--application", "cg", *options, "--node-mttf", str(10 * time), "--checkpoint", str(time)])
+    assert f"no checkpoint of {time:g} s makes it end sooner (of a long job every " in capsys.readouterr().out
     assert (often["fastest"], often["checkpoint"]) == (1, None)
     assert struck["fastest"] > 1
 

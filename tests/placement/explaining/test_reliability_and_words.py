@@ -50,8 +50,30 @@ def test_checkpoints_bound_what_failures_cost() -> None:
     assert (found.checkpoints.cost, found.checkpoints.young) == (5.0, pytest.approx(math.sqrt(2 * 5.0 / 2e-3)))
     assert 0.0 < found.checkpoints.exact < found.checkpoints.young
     assert found.checkpoints.expected_completion == pytest.approx(found.completion[1])
+    assert found.checkpoints.interval == pytest.approx((420.0 - 5.0) / (found.checkpoints.number + 1))
     assert 10.0 + 420.0 < found.checkpoints.expected_completion < found.expected_completion
     assert found.expected_completion == pytest.approx(10.0 + np.expm1(2e-3 * 420.0) / 2e-3)
+
+
+def test_the_first_to_finish_writes_the_checkpoints_that_fit_its_length() -> None:
+    """Of many processors so short is the work that no checkpoint pays: from there on restarts from scratch count."""
+    count = 2 ** np.arange(13)
+    time = 1e5 / count + 2.0 * np.sqrt(count)
+    curve = Curve(count, time, time, time, time)
+    found = under_failures(curve, 4096, 4096, FailureRate(2e-5), 600.0, 0.9)
+    assert (found.fastest, found.completion.min()) == (512, pytest.approx(1_049.0, abs=0.5))
+    assert found.checkpoints is not None
+    assert (found.checkpoints.number, found.checkpoints.interval) == (0, None)
+    scratch = under_failures(curve, 4096, 4096, FailureRate(2e-5), None, 0.9)
+    assert np.all(found.completion <= scratch.completion)
+    assert found.completion[0] < 0.7 * scratch.completion[0]
+
+
+@pytest.mark.parametrize("cost", [None, 1e4])
+def test_where_nothing_ends_nothing_is_first(cost: float | None) -> None:
+    found = under_failures(Curve(COUNT, *(TIME * 1e6,) * 4), 8, 4, FailureRate(1.0), cost, 0.9)
+    assert found.fastest is None
+    assert np.isinf(found.completion).all()
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0, math.inf, math.nan])
