@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import cast
@@ -15,6 +16,7 @@ from metasched import energy_share
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.energy_share import Occupant, as_node, share_of_run, shares
 from metasched.jobs import EndedJob
+from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.schedulers.contract import Source
 from metasched.schedulers.slurm.energy import MeteredJob, energies
 from monitors.sources.power_history import Drawn, PowerHistory
@@ -135,6 +137,33 @@ def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path) -> 
     assert sum(each.energy or 0.0 for each in told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert told[1].energy == pytest.approx(3.0 * (told[0].energy or 0.0))
     assert elsewhere.energy is None
+
+
+@pytest.mark.parametrize(
+    ("ended", "number", "begun", "share"),
+    [
+        ("1", "2", 0.0, 0.5),  # a scheduler starts several jobs in one cycle
+        ("1", "1", 0.0, 1.0),
+        ("1", "1", 10.0, 1.0),  # two accounts of when it started
+        ("1", "1", 60.0, 1.0),  # it runs again
+        ("1", "", 0.0, 1.0),
+        ("1", "", 10.0, 0.6),
+        ("12", "2", 10.0, 0.5),
+    ],
+)
+def test_jobs_that_are_listed_as_running_count_beside_those_that_have_ended_and_none_twice(
+    tmp_path: Path, ended: str, number: str, begun: float, share: float
+) -> None:
+    jobs = [EndedJob("slurm", each, "", "", ("e1",), 1, 1e9, 1e9 + 50.0, 0) for each in ended]
+    with running(tmp_path, learned=False) as daemon:
+        daemon.jobs.meters = (Remembered(),)
+        for job in jobs:
+            daemon.jobs.take(job, sure=True)
+        now = time.time()
+        daemon.clusters.put_running("slurm", [StartedJob(("e1",), (1,), now - 1e9 - begun, number=number)], now)
+        daemon.clusters.refresh(now)
+        told = daemon.jobs.metered(jobs[0])
+    assert told.energy == pytest.approx(share * 300.0 * 50.0, rel=0.01)
 
 
 class Accounting:

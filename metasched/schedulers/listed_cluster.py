@@ -94,7 +94,7 @@ class ListedCluster(CommandCluster, ABC):
         for job in jobs:
             comment = comments.get(job.number, comments.get(job.number.partition(".")[0], ""))
             ran, mark = max(now - (job.since or now), 0.0), read_mark(comment)
-            started = StartedJob(tuple(job.slots), tuple(job.slots.values()), ran)
+            started = StartedJob(tuple(job.slots), tuple(job.slots.values()), ran, number=job.number)
             if mark is not None:
                 clock = mark.settings.frequency
                 started = replace(

@@ -44,6 +44,7 @@ def test_jobs_run_on_their_machine_and_wait(pool: Path) -> None:
     assert (waits.limit, waits.ready, waits.submitted, held.ready) == (600.0, True, SUBMITTED, False)
     (started,) = SOURCE.running()
     assert (started.application, started.problem_size, started.processors) == ("cg", 1400.0, (3,))
+    assert started.number == runs.number
     assert SOURCE.bound() == []
 
 

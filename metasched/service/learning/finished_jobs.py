@@ -15,6 +15,7 @@ from metasched.advised_placements import AdvisedPlacement
 from metasched.blocks.power import idle_power
 from metasched.energy_share import Occupant, as_node, shares
 from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_times, read_mark
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.records import Run
 from metasched.schedulers.contract import KnowsProcessorTime, Source
 from metasched.service.clock import Clock
@@ -338,13 +339,13 @@ class EndedJobs:
 
     def _others(self, job: EndedJob, node: str, used: Mapping[str, float]) -> Iterator[Occupant]:
         """The other jobs that were on a node of a job's meanwhile, ended or not."""
-        for other in self._ended_beside(job, node):
+        beside = self._ended_beside(job, node)
+        for other in beside:
             yield _occupant(other, used)
         view, now = self._board.view, self._now()
         for running in view.running.get(job.scheduler, ()):
             begun = now - running.running_for
-            itself = abs(begun - job.start) < SAME_MOMENT and set(running.nodes) == set(job.nodes)
-            if node in running.nodes and not itself:
+            if node in running.nodes and not any(_is(running, begun, each) for each in (job, *beside)):
                 yield Occupant(begun, math.inf, running.processors[running.nodes.index(node)])
 
     def _stored(self, ended: Concluded, *, corrects: bool = False) -> bool:
@@ -416,6 +417,13 @@ class EndedJobs:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
+
+
+def _is(running: RunningJob | StartedJob, begun: float, ended: EndedJob) -> bool:
+    """Whether a job that was listed as running, and began at a time (s), is one that has ended since."""
+    if isinstance(running, StartedJob) and running.number:
+        return running.number == ended.job and begun < ended.end
+    return abs(begun - ended.start) < SAME_MOMENT and set(running.nodes) == set(ended.nodes)
 
 
 def _occupant(job: EndedJob, used: Mapping[str, float]) -> Occupant:
