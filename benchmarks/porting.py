@@ -1,12 +1,14 @@
 """Table 6 of the paper: models ported between the clusters of the testbed, before and while they learn there.
 
 Each model is learned from all runs of the reference campaign, ported with the idle runs on one and two processors, and
-then follows the target's runs. The last column is the paper's.
+then follows the target's runs. Beside it stands the same port without the numbers of nodes. The last column is the
+paper's.
 Run as ``python -m benchmarks.porting [--campaigns DIR]``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -52,10 +54,11 @@ TABLE_6 = (
 
 @dataclass(frozen=True)
 class Row:
-    """One port: the model as it was before it learned, all predictions before, and those after some runs."""
+    """One port: the model, all predictions before it learned, without the numbers of nodes too, and after some runs."""
 
     title: str
     ported: PortedPredictor
+    without_nodes: Evaluation
     before: Evaluation
     after: Evaluation
     paper: float
@@ -73,10 +76,15 @@ def judge(
     ]
     nodes = LinkSharing(CLUSTERS[reference].node_count, CLUSTERS[target].node_count)
     model = RobustPredictor(application, reference).fit(learned)
-    ported = port(model, _idle(campaigns, application, reference), _idle(campaigns, application, target), nodes)
-    before = Evaluation(tuple(Outcome(run, predict(ported, observed(run, ported, LEVEL), LEVEL)) for run in asked))
+    idle_there, idle_here = (_idle(campaigns, application, cluster) for cluster in (reference, target))
+    without, ported = (port(model, idle_there, idle_here, sharing) for sharing in (None, nodes))
+    before = [
+        Evaluation(tuple(Outcome(run, predict(each, observed(run, each, LEVEL), LEVEL)) for run in asked))
+        for each in (without, ported)
+    ]
     after = Evaluation(tuple(follow(ported, asked, observed, LEVEL))[LEARNED:])
-    return Row(f"{application}, {reference} ({loading}) to {target} ({target_loading})", ported, before, after, paper)
+    title = f"{application}, {reference} ({loading}) to {target} ({target_loading})"
+    return Row(title, ported, before[0], before[1], after, paper)
 
 
 def _idle(campaigns: Path, application: str, cluster: str) -> tuple[Run, ...]:
@@ -86,7 +94,8 @@ def _idle(campaigns: Path, application: str, cluster: str) -> tuple[Run, ...]:
 def main(campaigns: Annotated[Path, typer.Option(help="Folder of the testbed's campaigns.")] = JUDGED.folder) -> None:
     """Print the table."""
     table = Table(title=f"Porting: mean PPE (%) and 90 % intervals before any target run, and after {LEARNED}")
-    for heading in ("port", "Rcpu", "Rbw", "before", "coverage", f"after {LEARNED}", "coverage", "paper"):
+    headings = "port", "Rcpu", "Rbw", "without nodes", "before", "coverage", f"after {LEARNED}", "coverage", "paper"
+    for heading in headings:
         table.add_column(heading, justify="left" if heading == "port" else "right")
     console = Console(stderr=True)
     rows = []
@@ -98,28 +107,24 @@ def main(campaigns: Annotated[Path, typer.Option(help="Folder of the testbed's c
     if not rows:
         raise typer.Exit(1)
     for row in rows:
-        before, after = row.before.summary(), row.after.summary()
         table.add_row(
-            row.title,
-            f"{row.ported.rcpu.value:.3f}",
-            f"{row.ported.rbw.value:.2f}",
-            f"{before['ppe_mean']:.1f}",
-            f"{before['interval_coverage']:.0%}",
-            f"{after['ppe_mean']:.1f}",
-            f"{after['interval_coverage']:.0%}",
+            row.title, f"{row.ported.rcpu.value:.3f}", f"{row.ported.rbw.value:.2f}", *_cells([row]),
             f"{row.paper:.1f}",
-        )
-    means = [
-        np.mean([evaluation.summary()[key] for evaluation in part])
-        for part in ([row.before for row in rows], [row.after for row in rows])
-        for key in ("ppe_mean", "interval_coverage")
-    ]
+        )  # fmt: skip
     table.add_section()
-    table.add_row(
-        "mean", "", "", f"{means[0]:.1f}", f"{means[1]:.0%}", f"{means[2]:.1f}", f"{means[3]:.0%}",
-        f"{np.mean([row.paper for row in rows]):.1f}",
-    )  # fmt: skip
+    table.add_row("mean", "", "", *_cells(rows), f"{np.mean([row.paper for row in rows]):.1f}")
     Console(width=120).print(table)
+
+
+def _cells(rows: Sequence[Row]) -> Iterator[str]:
+    """Mean errors without the numbers of nodes, before and after learning; of the last two the coverage as well."""
+    for evaluations in zip(*((row.without_nodes, row.before, row.after) for row in rows), strict=True):
+        error, held = (
+            np.mean([each.summary()[key] for each in evaluations]) for key in ("ppe_mean", "interval_coverage")
+        )
+        yield f"{error:.1f}"
+        if evaluations[0] is not rows[0].without_nodes:
+            yield f"{held:.0%}"
 
 
 if __name__ == "__main__":

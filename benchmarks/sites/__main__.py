@@ -10,8 +10,10 @@ Each run of a job is one of the recorded runs. Queues, transfers and the failure
 
 metasched chooses by :class:`metasched.sites.grid.Sites` as it is shipped. The sites answer as their daemons do, by
 queues as seen up to 15 s ago, with waits led on by what they expect of the jobs there, and run times by models learned
-from sixteen other recorded runs; their clocks are hours apart. Nothing else is known to it. The oracle knows all run
-times, bandwidths, the sites' own jobs to come and the failure, and takes the site where the job is really done first.
+from sixteen other recorded runs; their clocks are hours apart. Of the jobs of its own users a site expects the true
+time, times a random factor; an interval of a wait is from half to twice the wait; the median bandwidth of each site is
+known. The oracle knows all run times, bandwidths, the sites' own jobs to come and the failure, and takes the site where
+the job is really done first.
 
 Seeds: 1 to 4 for design (``design``), 301 to 306 judged. On the design seeds what comes is 0.8 of what the sites carry.
 """

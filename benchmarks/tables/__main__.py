@@ -32,6 +32,7 @@ def main() -> None:
     begin = time.monotonic()
     asked = [row for row in [*TABLE_3, *TABLE_4] if arguments.only in row[0]]
     rows = [row for row in asked if (arguments.campaigns / "-".join(row)).is_dir()]
+    arguments.output.mkdir(parents=True, exist_ok=True)
     missing = ["-".join(row) for row in asked if row not in rows]
     ported_pairs = [
         pair

@@ -14,10 +14,10 @@ from benchmarks.testbed import oracle
 from benchmarks.testbed.clusters import CLUSTERS
 from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.judging import peers
 from metasched.predictors.judging.conditions import Forecast, observed
 from metasched.predictors.judging.evaluation import Evaluation, follow_under
 from metasched.predictors.judging.groups import groups
-from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 from metasched.store.files.campaigns import read_campaign
@@ -29,10 +29,9 @@ CONTENDERS: dict[str, Callable[[], Predictor]] = {
     "single": lambda: PublishedPredictor(models="single"),
     "multiple": PublishedPredictor,
     "robust": RobustPredictor,
-    "ridge": RidgeQuadratic,
-    "gaussian process": GaussianProcess,
+    **{kind.name.replace("_", " "): kind for kind in peers.PEERS},
 }
-PEERS = ("ridge", "gaussian process")
+PEERS = tuple(kind.name.replace("_", " ") for kind in peers.PEERS)
 LOADS = ("observed", "forecast")
 
 

@@ -123,7 +123,7 @@ def _targets(judged: Sequence[Judged], ported: Sequence[Ported], extra_p: ExtraP
         not_worse, better = int((ratio <= 1.0).sum()), int((ratio <= 0.9).sum())
         found.append(
             Target(
-                f"against the best peer of the row, {loads} loads",
+                f"against the best of {len(PEERS) + bool(extra_p)} peers on the row, {loads} loads",
                 "not worse on any row, 10 % better on two in three",
                 f"not worse on {not_worse} of {len(ratio)} rows, 10 % better on {better}",
                 not_worse == len(ratio) and 3 * better >= 2 * len(ratio),

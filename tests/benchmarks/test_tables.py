@@ -55,7 +55,7 @@ def test_every_target_stands_with_its_verdict() -> None:
     verdicts = {line.split(" | ")[0].removeprefix("| "): line.split(" | ")[-1] for line in lines}
     assert len(verdicts) == 10
     assert verdicts["robust, observed loads"] == "reached |"
-    assert verdicts["against the best peer of the row, observed loads"] == "reached |"
+    assert verdicts["against the best of 4 peers on the row, observed loads"] == "reached |"
     assert verdicts["90 % intervals, observed loads"] == "reached |"
     worse = replace(made(), held=dict.fromkeys(LOADS, (8, 10)))
     assert "| 88% to 92% over all rows | 80.0% | **missed** |" in page([worse], [], [], {})

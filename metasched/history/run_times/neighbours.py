@@ -48,8 +48,9 @@ _ENDED_OWN, _IN_PROPORTION, _OTHERS, _RUNS = range(4)
 #: Units of time differences (s): since the end of the other job, and between the submissions.
 AGO = np.array([[3600.0], [600.0]])
 
-#: The forms, one a row. Columns: distance in log2 processors, in log2 limit; whether they differ; log of hours since it
-#: ended, of ten minutes between the submissions; whether it was ended by its limit, and within a minute.
+#: The forms, one a row, chosen like all numbers below on the logs of KTH, CTC and SDSC SP2 (docs/history.md). Columns:
+#: distance in log2 processors, in log2 limit; whether they differ; log of hours since it ended, of ten minutes between
+#: the submissions; whether it was ended by its limit, and within a minute.
 FORMS = np.array([
     [1.407, 2.644, 0.792, 1.004, 0.265, 0.106, 0.282, 0.267],
     [0.649, 2.041, 0.902, 0.563, 0.295, 0.147, 0.334, 0.36],
