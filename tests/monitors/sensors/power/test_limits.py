@@ -32,7 +32,7 @@ def zone(name: str, number: str, counted: int = 0, most: str = "1000000000000") 
     ("grown", "seconds", "watts"),
     [
         (5_000_000_000, 1.0, 5000.0), (5_000_000_001, 1.0, None), (2_500_000_000, 0.5, 5000.0), (3_000_000, 2.0, 1.5),
-        (0, 1.0, 0.0), (-1_000_000, 1.0, 999_999.0), (5_000_000, 0.0, math.nan), (5_000_000, -1.0, math.nan),
+        (0, 1.0, 0.0), (-1_000_000, 1.0, None), (5_000_000, 0.0, math.nan), (5_000_000, -1.0, math.nan),
     ],
 )  # fmt: skip
 def test_a_package_draws_at_most_five_kilowatts(
@@ -42,7 +42,7 @@ def test_a_package_draws_at_most_five_kilowatts(
     start = 10_000_000
     meter = Powercap(tree(tmp_path, zone("package-0", "0", start)), lambda: next(moments))
     tree(tmp_path, zone("package-0", "0", start + grown))
-    if watts is None or (watts > 5000.0):  # around the whole range of 10^12 uJ
+    if watts is None:  # what goes back has gone around the whole range of 10^12 uJ
         with pytest.raises(ValueError, match="energy_uj grew by"):
             meter.read()
     else:
