@@ -27,9 +27,10 @@ from metasched.service.refusals import TooMuchError
 #: until it is ended on a host that has no time for it.
 SECONDS, MEMORY, AT_ONCE = 10, 512 * 2**20, 2
 PATIENCE = 30.0
-#: Bytes of each text, and words of processes and variables; simulations that are kept.
-MOST_TEXT, MOST_WORDS, KEPT = 65_536, 32, 100
-SYSTEM, APPLICATION = "system.toml", "application.app"
+#: Bytes of each text and of a result, and words of processes and variables; simulations that are kept, and bytes of
+#: their results together.
+MOST_TEXT, MOST_RESULT, MOST_WORDS, KEPT, MOST_KEPT = 65_536, 4 * 2**20, 32, 100, 16 * 2**20
+SYSTEM, APPLICATION, RESULT = "system.toml", "application.app", "result.json"
 _LINE = re.compile(r"\bline (\d+)")
 _WORD = re.compile(r"[A-Za-z_]\w{0,63}=[0-9.eE+-]{1,32}")
 
@@ -74,7 +75,7 @@ class Simulations:
     """Runs simulations, a few at a time, and keeps the last until the daemon ends."""
 
     def __init__(self) -> None:
-        self._kept: deque[Kept] = deque(maxlen=KEPT)
+        self._kept: deque[tuple[int, Kept]] = deque()
         self._running = threading.BoundedSemaphore(AT_ONCE)
         self._lock, self._number = threading.Lock(), 0
 
@@ -98,16 +99,19 @@ class Simulations:
             self._running.release()
         if isinstance(result, Wrong):
             return result
+        size = len(json.dumps(result))
         with self._lock:
             self._number += 1
             kept = Kept(self._number, client, now, asked, result)
-            self._kept.append(kept)
+            self._kept.append((size, kept))
+            while len(self._kept) > KEPT or sum(size for size, _ in self._kept) > MOST_KEPT:
+                self._kept.popleft()
         return kept
 
     def of(self, client: str) -> list[Kept]:
         """Those of a client that are kept, newest first."""
         with self._lock:
-            return [each for each in reversed(self._kept) if each.client == client]
+            return [each for _, each in reversed(self._kept) if each.client == client]
 
 
 def _check(asked: Asked) -> None:
@@ -136,25 +140,29 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
         # Threads of linear algebra would each reserve memory.
         environment = {"PATH": os.defpath, "HOME": name, "OPENBLAS_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-        with subprocess.Popen(  # noqa: S603
-            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
+        # A file, not a pipe: files of the process are limited.
+        with (folder / RESULT).open("wb") as result, subprocess.Popen(  # noqa: S603
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE,
+            text=True,
         ) as process:  # fmt: skip
             _limit(process.pid)
             try:
-                result, errors = process.communicate(timeout=PATIENCE)
+                _, errors = process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 return Wrong(f"it took longer than {PATIENCE:g} s, and was stopped")
-    if process.returncode == 0:
-        return dict(json.loads(result))
+        if process.returncode == 0:
+            return dict(json.loads((folder / RESULT).read_bytes()))
     if process.returncode < 0:
         return Wrong(f"it took more than {SECONDS} s, and was stopped")
     said = (errors.strip() or "no reason is given").splitlines()[-1].removeprefix("metasched: ")
     return (
         _wrong(said)
         if process.returncode == 2
-        else Wrong(f"it needs more than {MEMORY // 2**20} MB, or failed: {said}")
+        else Wrong(
+            f"it needs more than {MEMORY // 2**20} MB, has a result of more than {MOST_RESULT // 2**20} MB, "
+            f"or failed: {said}"
+        )
     )
 
 
@@ -162,7 +170,7 @@ def _limit(process: int) -> None:
     """Limit what a process may take, which has only begun to import; placements go first."""
     with suppress(ProcessLookupError):
         for kind, most in (
-            (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_FSIZE, 2**20),
+            (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_FSIZE, MOST_RESULT),
         ):  # fmt: skip
             resource.prlimit(process, kind, (most, most))
         os.setpriority(os.PRIO_PROCESS, process, 10)

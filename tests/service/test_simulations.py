@@ -86,7 +86,27 @@ def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pyte
     monkeypatch.setattr(simulations, "MEMORY", 60 * 2**20)
     large = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
     assert isinstance(large, Wrong)
-    assert large.why.startswith("it needs more than 60 MB, or failed: ")
+    assert large.why.startswith("it needs more than 60 MB, has a result of more than 4 MB, or failed: ")
+    monkeypatch.undo()
+    monkeypatch.setattr(simulations, "PATIENCE", 100.0)
+    monkeypatch.setattr(simulations, "MOST_RESULT", 100)
+    long = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    assert isinstance(long, Wrong)
+    assert long.why.endswith("or failed: standard output: file too large")
+
+
+def test_the_oldest_results_are_forgotten_where_all_would_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulations, "MOST_KEPT", 3000)
+    monkeypatch.setattr(simulations, "KEPT", 4)
+    kept, length = Simulations(), 1000
+    monkeypatch.setattr(simulations, "_simulated", lambda asked: {"runs": length * "x"})
+    for _ in range(5):
+        kept.run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    assert [each.number for each in kept.of("ann")] == [5, 4]
+    length = 10
+    for _ in range(6):
+        kept.run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    assert [each.number for each in kept.of("ann")] == [11, 10, 9, 8]
 
 
 def test_only_so_many_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
