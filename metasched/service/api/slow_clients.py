@@ -151,8 +151,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         its_own = cycle is not None and cycle.scope is self.scope and not self.pipeline and not cycle.response_started
         if cycle is None or cycle.response_complete or its_own:
             super().send_400_response(msg)
-        else:
-            self.transport.close()
+        self._end()
 
     def on_message_begin(self) -> None:
         """Start the deadline of a request."""
@@ -195,8 +194,14 @@ class DeadlineProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The client's turn again, unless it sent more requests already."""
         super().on_response_complete()
-        if self.cycle.response_complete:
+        if self.transport.is_closing():
+            self._end()
+        elif self.cycle.response_complete:
             self._waiting_since = self.loop.time()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """No other request has come for a while."""
+        self._end()
 
     def _wait(self) -> None:
         self._stop_waiting()
@@ -205,7 +210,9 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def _end(self) -> None:
         """Close; abort if the client does not read the rest of its answer."""
+        self._stop_waiting()
         self.transport.close()
+        self._waiting_since = self.loop.time()
         self._deadline = self.loop.call_later(WITHIN, self.transport.abort)
 
     def _stop_waiting(self) -> None:

@@ -19,7 +19,7 @@ class Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sent, self.closed = b"", False
+        self.sent, self.closed, self.aborted = b"", False, False
 
     def write(self, data: Any) -> None:
         self.sent += bytes(data)
@@ -28,7 +28,7 @@ class Wire(asyncio.Transport):
         self.closed = True
 
     def abort(self) -> None:
-        self.closed = True
+        self.closed = self.aborted = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -178,14 +178,17 @@ LATE = (
 )
 
 
-async def _ended(pieces: tuple[bytes, ...]) -> bool:
-    """Wait until a connection is closed whose client sends some pieces and is answered at once."""
+async def _ended(pieces: tuple[bytes, ...], *, unread: bool = False) -> Wire:
+    """Wait until a connection is closed whose client sends some pieces and is answered at once, or until it is aborted.
+
+    Without another request it stays open for long; where answers are left unread, it is closed as soon as may be.
+    """
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    config = uvicorn.Config(app, lifespan="off", access_log=False, timeout_keep_alive=1_000_000)
+    config = uvicorn.Config(app, lifespan="off", access_log=False, timeout_keep_alive=0 if unread else 1_000_000)
     config.load()
     protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
     wire = Wire()
@@ -194,10 +197,23 @@ async def _ended(pieces: tuple[bytes, ...]) -> bool:
         protocol.data_received(piece)
         while protocol.tasks:
             await asyncio.sleep(0)
-    while not wire.closed:
+    while not (wire.aborted if unread else wire.closed):
         await asyncio.sleep(0.001)
     protocol.connection_lost(None)
-    return wire.closed
+    return wire
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [(GET,), (b"GET / HTTP/1.0\r\n\r\n",), (b"nonsense\r\n\r\n",), (GET, b"nonsense\r\n\r\n"), (b"GET",)],
+    ids=len,
+)
+def test_a_connection_whose_last_answer_is_not_read_is_given_up(
+    pieces: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_clients, "WITHIN", 0.01)
+    wire = asyncio.run(asyncio.wait_for(_ended(pieces, unread=True), 20.0))
+    assert (wire.closed, wire.aborted) == (True, True)
 
 
 @pytest.mark.parametrize("pieces", LATE)
@@ -205,7 +221,7 @@ def test_what_comes_after_an_answer_does_not_hold_the_connection(
     pieces: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slow_clients, "WITHIN", 0.01)
-    assert asyncio.run(asyncio.wait_for(_ended(pieces), 20.0))
+    assert asyncio.run(asyncio.wait_for(_ended(pieces), 20.0)).closed
 
 
 @pytest.mark.parametrize("least", [0.0, 1000.0])
