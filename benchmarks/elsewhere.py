@@ -39,6 +39,11 @@ WAYS = ("alone", "with other platforms")
 Series = dict[tuple[str, str], dict[int, float]]
 
 
+def seeds(count: int) -> tuple[int, ...]:
+    """Seeds of the draws of so many runs; one where nothing is drawn."""
+    return SEEDS if count else SEEDS[:1]
+
+
 def ports(campaigns: Path) -> dict[int, list[list[Outcome]]]:
     """What was predicted of each target, by the number of its runs learned first."""
     found: dict[int, list[list[Outcome]]] = {count: [] for count in FIRST}
@@ -51,7 +56,7 @@ def ports(campaigns: Path) -> dict[int, list[list[Outcome]]]:
         train, asked = ([run for run in runs if run.phase == phase] for phase in ("train", "predict"))
         pool = train or asked[FOLLOWED:]
         for count in FIRST:
-            for seed in SEEDS[: count or 1]:
+            for seed in seeds(count):
                 drawn = np.random.default_rng(seed).choice(len(pool), count, replace=False)
                 predictor = RobustPredictor(application, target).borrowing(lenders[name])
                 predictor.fit([pool[k] for k in np.sort(drawn)])
@@ -105,7 +110,8 @@ def line(name: str, outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Print what outcomes come to."""
     summary = Evaluation(tuple(outcomes)).summary()
     held, width = summary["interval_coverage"], summary["interval_width_median"]
-    print(f"{name:34} {summary['ppe_mean']:6.1f} {summary['ppe_median']:8.1f} {held:8.0%} {width:8.2f}")
+    mean, median = summary["ppe_mean"], summary["ppe_median"]
+    print(f"{name:34} {len(outcomes):8} {mean:6.1f} {median:8.1f} {held:8.0%} {width:8.2f}")
     return summary
 
 
@@ -116,7 +122,7 @@ def main() -> None:
     parser.add_argument("--design", action="store_true", help="the campaigns of the design")
     arguments = parser.parse_args()
     targets = []
-    print(f"{'error (%)':34} {'mean':>6} {'median':>8} {'coverage':>8} {'width':>8}")
+    print(f"{'error (%)':34} {'number':>8} {'mean':>6} {'median':>8} {'coverage':>8} {'width':>8}")
     with threadpool_limits(limits=1):
         for count, each in ports((DESIGN if arguments.design else JUDGED).folder).items():
             for begin, end in ((0, 10), (10, 20), (20, FOLLOWED)):
