@@ -7,16 +7,18 @@ in the order of that bound until the next bound is no better than the worst one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import energy_of
 from metasched.placement.ranking.contention import Contention, Share
+from metasched.placement.ranking.efficiency import ADVISED_UP_TO, put_beyond
 from metasched.placement.ranking.objective import TERMS, Objective, Terms
+from metasched.placement.ranking.slowdown import Latest, least_of_nodes
 from metasched.placement.search.exact_search import Found
 from metasched.placement.search.joined_clusters import Layout
 from metasched.predictors.load_doubt import predict_many
@@ -32,29 +34,33 @@ BATCH, MOST_SETS = 8, 500
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What all candidates of one ranking have in common."""
+    """What all candidates of one ranking have in common; ``limit`` are the latest completions, None for any."""
 
     layout: Layout
     problem_size: float
     level: float
     objective: Objective
     contention: Contention
+    limit: Latest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A placement, the cluster's number, its costs by term, and its score."""
+    """A placement, the cluster's number, its costs by term, its score, and what it takes of the cluster."""
 
     placement: Placement
     cluster: int
     costs: dict[str, float]
     score: float
+    share: Share
 
 
 def weigh(
-    around: Circumstances, found: Found, order: Iterable[int], top: int
+    around: Circumstances, found: Found, order: Iterable[int], top: int, besides: Sequence[Candidate] = ()
 ) -> tuple[list[Candidate], tuple[str, ...]]:
-    """The best distinct candidates with contention, best first, and what the user should know of it.
+    """The best candidates with contention, best first, and what the user should know of it.
+
+    Of the same nodes with several layouts or clocks the best is one. Those that contention makes too late are left out.
 
     Parameters
     ----------
@@ -62,41 +68,52 @@ def weigh(
     found : what the search found.
     order : numbers of the pairs to weigh, ascending in their score.
     top : how many are wanted.
+    besides : candidates for something else that are weighed, too.
     """
-    sets = _distinct(around.layout, found, order)
+    sets = chain(((each.cluster, each.share, -np.inf) for each in besides), _distinct(around.layout, found, order))
+    best: dict[tuple[tuple[int, int], ...], Candidate] = {}
     weighed: list[Candidate] = []
     notes: dict[str, None] = {}
-    size = max(top, BATCH)
+    tried, size = 0, max(top, BATCH)
     while batch := list(islice(sets, size)):
         for candidates, lines in _weighed(around, [(cluster, share) for cluster, share, _ in batch]):
-            weighed += candidates
+            for each in candidates:
+                same = _taken(each.share, int(around.layout.first_node[each.cluster]))
+                if each.score < ADVISED_UP_TO and (same not in best or each.score < best[same].score):
+                    best[same] = each
             notes |= dict.fromkeys(lines)
-        weighed.sort(key=lambda candidate: candidate.score)
+        weighed = sorted(best.values(), key=lambda candidate: candidate.score)
+        tried += len(batch)
         # Sets were scored by what their group promises: as they are they can only be better, but for rounding.
         bound = batch[-1][2] * (1.0 + 1e-12)
-        if (len(weighed) >= top and weighed[top - 1].score <= bound) or len(weighed) >= MOST_SETS:
+        if (len(weighed) >= top and weighed[top - 1].score <= bound) or tried >= MOST_SETS:
             break
-        size = min(2 * size, MOST_SETS - len(weighed))
+        size = min(2 * size, MOST_SETS - tried)
     return weighed[:top], tuple(notes)
 
 
+def _taken(share: Share, first_node: int) -> tuple[tuple[int, int], ...]:
+    """What a share takes of which nodes, numbered through all clusters."""
+    return tuple(sorted(zip((share.nodes + first_node).tolist(), share.processors.tolist(), strict=True)))
+
+
 def _distinct(layout: Layout, found: Found, order: Iterable[int]) -> Iterator[tuple[int, Share, float]]:
-    """Sets that differ from each other, with their scores without contention.
+    """Sets that differ from each other in nodes, layout or clock, with their scores without contention.
 
     A set that lies in one rack is found both for the rack and for the switches above it.
     """
-    seen: set[tuple[tuple[int, int], ...]] = set()
+    seen: set[tuple[int, tuple[tuple[int, int], ...]]] = set()
     for pair in order:
         domain = int(found.domain[pair])
         nodes, counts = layout.domains.members(
             domain, int(found.processors[pair]), int(found.step[pair]), float(found.cpu[pair])
         )
-        same = tuple(sorted(zip(nodes.tolist(), counts.tolist(), strict=True)))
-        if same in seen:
-            continue
-        seen.add(same)
         number = int(layout.cluster_of[domain])
-        yield number, Share(nodes - layout.first_node[number], counts), float(found.score[pair])
+        share = Share(nodes - layout.first_node[number], counts)
+        same = number, _taken(share, 0)
+        if same not in seen:
+            seen.add(same)
+            yield number, share, float(found.score[pair])
 
 
 def _weighed(around: Circumstances, sets: list[tuple[int, Share]]) -> Iterator[tuple[list[Candidate], tuple[str, ...]]]:
@@ -124,6 +141,9 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
         harm=shared.harm,
     )
     scores = around.objective.score(terms, processors)
+    if around.limit is not None:
+        own = least_of_nodes(cluster, processors, cpu, bandwidth)
+        put_beyond(scores, around.limit.passed(terms.time, np.full(len(shares), number), processors, *own))
     candidates = [
         Candidate(
             _placement(
@@ -132,6 +152,7 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
             number,
             {name: float(getattr(terms, name)[k]) for name in TERMS},
             float(scores[k]),
+            shares[k],
         )
         for k in range(len(shares))
     ]

@@ -12,12 +12,29 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: Factor on the score of a set below the floor, which puts it behind all others without changing its order.
-BEYOND = 2.0**400
-#: Scores from which on a set is below the floor.
-ADVISED_UP_TO = 2.0**300
+#: Factor on the score of a set that is not to be advised, and the least score of one: it comes behind all that are,
+#: without a change of its order.
+BEYOND, ADVISED_UP_TO = 2.0**400, 2.0**300
 #: Efficiencies that fall short by no more than this part are rounded.
 ROUNDED = 1e-9
+
+
+def put_beyond(scores: Floats, sets: NDArray[np.bool_] | NDArray[np.int64]) -> None:
+    """Put some sets behind all that may be advised, whatever their scores are, in place.
+
+    Parameters
+    ----------
+    scores : of k sets, the smaller the better.
+    sets : which are not to be advised: their numbers, or flags of shape (k,).
+
+    Examples
+    --------
+    >>> scores = np.array([0.0, 5.0, 3.0])
+    >>> put_beyond(scores, np.array([0, 2]))
+    >>> (scores < ADVISED_UP_TO).tolist(), int(scores.argmax())
+    ([False, True, False], 2)
+    """
+    scores[sets] = BEYOND * scores[sets] + ADVISED_UP_TO
 
 
 def longest(processors: ArrayLike, of_fewest: ArrayLike, least_efficiency: float) -> Floats:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,22 +16,22 @@ from metasched.placement.clusters.power_draw import Draw, draw_of
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import expected, with_recent
 from metasched.placement.loads.recent_placements import as_running
-from metasched.placement.ranking.candidates import Circumstances, weigh
+from metasched.placement.ranking.candidates import Candidate, Circumstances, weigh
 from metasched.placement.ranking.contention import ALONE, NoContention
-from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, longest
+from metasched.placement.ranking.efficiency import ADVISED_UP_TO
 from metasched.placement.ranking.objective import EARLIEST, TERMS, Terms
 from metasched.placement.ranking.pareto_front import front
 from metasched.placement.ranking.preparation import at_its_own_horizon, rotated
 from metasched.placement.ranking.query import Curve, InfeasibleError, Question, Ranking
 from metasched.placement.ranking.rendering import rendered
-from metasched.placement.ranking.slowdown import Latest, latest
+from metasched.placement.ranking.scoring import Scoring
+from metasched.placement.ranking.slowdown import latest
 from metasched.placement.ranking.ties import settle_ties
-from metasched.placement.search.exact_search import Domains, Found, Scope, search
-from metasched.placement.search.expectation import Expectation, Pairs, expectation
+from metasched.placement.search.exact_search import Found
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.plain_numbers import number_of
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Placement
+from metasched.records import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,12 +77,7 @@ def rank(
     def of(before: Sequence[tuple[ClusterState, tuple[str, ...]]]) -> Ranking:
         turned = [(rotated(state, rotation), warnings) for state, warnings in before]
         states = [with_recent(*each, question.loads) for each in turned]
-        fastest: Placement | None = None
-        if question.max_slowdown is not None:
-            # The fastest placement with the same loads is needed first: it determines which are too slow.
-            soonest = replace(question, objective=EARLIEST, max_slowdown=None, top=1)
-            fastest = _ranked([state for state, _ in states], predictors, soonest).placements[0]
-        ranking = _ranked([state for state, _ in states], predictors, question, fastest)
+        ranking = _ranked([state for state, _ in states], predictors, question)
         lines = tuple(line for _, warnings in states for line in warnings)
         return replace(ranking, warnings=lines + ranking.warnings)
 
@@ -96,10 +92,7 @@ def rank(
 
 
 def _ranked(
-    clusters: Sequence[ClusterState],
-    predictors: Mapping[str, Predictor] | Predictor,
-    question: Question,
-    fastest: Placement | None = None,
+    clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
 ) -> Ranking:
     alone = isinstance(question.contention, NoContention)
     layout, ruled_out = lay_out(
@@ -109,40 +102,21 @@ def _ranked(
     if not layout.domains.pairs(allowed)[0].size:
         for_now = _fits_when_free(clusters, predictors, question)
         raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out), for_now=for_now)
-    scope: Scope = "all" if question.pareto else question.scope
-    if question.power_cap is not None or question.objective.energy_alone:
-        for state, predictor in zip(layout.clusters, layout.predictors, strict=True):
-            if state.nodes and not tells_energy(state, predictor):
-                raise InputError(
-                    f"the energy of runs on {state.name} is unknown, expected learned runs with measured energy, or "
-                    "watts or hardware of the cluster"
-                )
+    _check_energy(layout, question)
     draws = _draws(clusters, layout, question)
-    pairs = Pairs.of(layout.domains, layout.cluster_of, allowed)
-    expected = expectation(layout, question.problem_size, layout.domains, pairs)
-    of_fewest, asked = _of_fewest(layout, int(allowed[0]), pairs, expected, question)
-    limit = None
-    if fastest is not None and question.max_slowdown is not None:
-        limit = latest(layout, fastest, question.max_slowdown, question.problem_size)
-    found = _searched(layout, layout.domains, pairs, expected, allowed, question, scope, of_fewest, draws, limit)
-    order = _undominated(layout, found, question) if question.pareto else _ascending(found)
+    scoring = Scoring(layout, question, allowed, draws)
     around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
-    weighed, notes = weigh(around, found, order, question.top)
-    if not weighed:
-        if question.power_cap is not None:
-            busy = any(draw.running for draw in draws)
-            raise InfeasibleError(_why_too_much_power(layout, draws, question.power_cap), for_now=busy)
-        raise InfeasibleError("no model of the application is defined for any of the resource sets", for_now=True)
+    besides: tuple[Candidate, ...] = ()
+    if question.max_slowdown is not None:
+        # The fastest placement with the same loads is needed first: it determines which are too slow.
+        soonest = scoring.best(EARLIEST, question.scope, 1, None)
+        (fastest,), _ = _weighed(replace(around, objective=EARLIEST), soonest, _ascending(soonest), 1, draws, question)
+        limit = latest(layout, fastest.placement, question.max_slowdown, question.problem_size)
+        around, besides = replace(around, limit=limit), () if alone else (fastest,)
+    found = scoring.best(question.objective, "all" if question.pareto else question.scope, question.top, around.limit)
+    order = _undominated(layout, found, question) if question.pareto else _ascending(found)
+    weighed, notes = _weighed(around, found, order, question.top, draws, question, besides)
     settled = settle_ties(weighed, question.tolerance, question.rotation)
-    best = least = min(candidate.score for candidate in settled)
-    if layout.optimistic is not None:
-        domains, cluster_of = layout.optimistic
-        pairs = Pairs.of(domains, cluster_of, allowed)
-        expected = expectation(layout, question.problem_size, domains, pairs)
-        bound = _searched(layout, domains, pairs, expected, allowed, question, "top", of_fewest, draws, limit)
-        least = float(bound.score.min())
-    elif not alone or (question.objective.risk and any(each.minima is not None for each in layout.clusters)):
-        least = float(found.score.min())
     places = [cluster.place for cluster in layout.clusters]
     placements, warnings = rendered(
         [candidate.placement for candidate in settled],
@@ -152,85 +126,63 @@ def _ranked(
         question.level,
         int(found.score.size),
     )
-    warnings += tuple(line for line in notes if line not in warnings)
     of_name, known = {cluster.name: cluster for cluster in clusters}, {cluster.name for cluster in layout.clusters}
     return Ranking(
         placements,
         tuple(candidate.costs for candidate in settled),
         _curve(layout, found, question) if question.curve else NO_CURVE,
         int(found.score.size),
-        found.evaluations + asked,
-        max(0.0, best / least - 1.0),
+        scoring.evaluations,
+        _gap(min(candidate.score for candidate in settled), found, scoring, around),
         ruled_out,
         {name: admit(cluster, question.constraints).cluster for name, cluster in of_name.items() if name in known},
-        warnings,
+        warnings + tuple(line for line in notes if line not in warnings),
     )
 
 
-def _of_fewest(
-    layout: Layout, fewest: int, pairs: Pairs, expected: Expectation, question: Question
-) -> tuple[Floats, int]:
-    """P0 T0 of each cluster (s), see :mod:`metasched.placement.ranking.efficiency`, and the number of predictions."""
-    least = np.full(len(layout.clusters), np.inf)
-    if not question.constraints.least_efficiency:
-        return least, 0
-    own = np.flatnonzero(pairs.processors == fewest)
-    found = search(layout.domains, [fewest], lambda pair, place, step: expected(own.take(pair), place, step))
-    np.fmin.at(least, pairs.cluster[own], fewest * found.score)
-    return least, found.evaluations
+def _check_energy(layout: Layout, question: Question) -> None:
+    """Refuse, by InputError, to compare energies that are not known."""
+    if question.power_cap is None and not question.objective.energy_alone:
+        return
+    for state, predictor in zip(layout.clusters, layout.predictors, strict=True):
+        if state.nodes and not tells_energy(state, predictor):
+            raise InputError(
+                f"the energy of runs on {state.name} is unknown, expected learned runs with measured energy, or "
+                "watts or hardware of the cluster"
+            )
 
 
-def _searched(
-    layout: Layout,
-    domains: Domains,
-    pairs: Pairs,
-    expected: Expectation,
-    allowed: Ints,
-    question: Question,
-    scope: Scope,
-    of_fewest: Floats,
+def _weighed(
+    around: Circumstances,
+    found: Found,
+    order: Iterable[int],
+    top: int,
     draws: Sequence[Draw],
-    limit: Latest | None,
-) -> Found:
-    cluster, processors = pairs.cluster, pairs.processors
-    wait = layout.wait(cluster, processors)
-    taken = layout.taken(cluster, processors)
-    longest_time = longest(processors, of_fewest[cluster], question.constraints.least_efficiency)
-    objective = question.objective
+    question: Question,
+    besides: Sequence[Candidate] = (),
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The best candidates, see :func:`metasched.placement.ranking.candidates.weigh`; InfeasibleError without any."""
+    weighed, notes = weigh(around, found, order, top, besides)
+    if weighed:
+        return weighed, notes
+    if question.power_cap is not None:
+        busy = any(draw.running for draw in draws)
+        raise InfeasibleError(_why_too_much_power(around.layout, draws, question.power_cap), for_now=busy)
+    raise InfeasibleError("no model of the application is defined for any of the resource sets", for_now=True)
 
-    def loads(place: Ints, step: Ints) -> tuple[Floats, Floats]:
-        return domains.falling.take(place), domains.step_width.take(step)
 
-    def score(pair: Ints, place: Ints, step: Ints) -> Floats:
-        count, time = processors.take(pair), expected(pair, place, step)
-        if objective.time_alone:
-            scores = objective.score_time(wait.take(pair) + time, count)
-        else:
-            # Terms without weight are not computed.
-            where = cluster.take(pair)
-            high: Floats | float = 0.0
-            if objective.risk:
-                predicted = layout.predict(question.problem_size, question.level, where, count, *loads(place, step))
-                time, high = predicted.execution_time, predicted.high
-            joules: Floats | float = 0.0
-            if objective.energy:
-                joules = layout.energy(question.problem_size, where, count, *loads(place, step), time)
-            terms = Terms.of(time, high, processors=taken.take(pair), queue_wait=wait.take(pair), energy=joules)
-            scores = objective.score(terms, count)
-        scores[np.flatnonzero(time > longest_time.take(pair))] *= BEYOND
-        if limit is not None:
-            latest_completion = limit.of(cluster.take(pair), count, *loads(place, step))
-            scores[wait.take(pair) + time > latest_completion] *= BEYOND
-        if question.power_cap is not None:
-            where = cluster.take(pair)
-            watts, doubt = layout.power_in_doubt(question.problem_size, where, count, *loads(place, step))
-            for number, draw in enumerate(draws):
-                mine = np.flatnonzero(where == number)
-                whole = draw.most(taken[pair[mine]], watts[mine], doubt[mine])
-                scores[mine[whole > question.power_cap]] *= BEYOND
-        return scores
-
-    return search(domains, allowed, score, scope, question.top)
+def _gap(best: float, found: Found, scoring: Scoring, around: Circumstances) -> float:
+    """By what share the best score is at most above the least that any set can have; infinite above 0."""
+    layout, least = around.layout, best
+    if layout.optimistic is not None:
+        least = scoring.least(*layout.optimistic, around.objective, around.limit)
+    elif not isinstance(around.contention, NoContention) or (
+        around.objective.risk and any(each.minima is not None for each in layout.clusters)
+    ):
+        least = float(found.score.min())
+    if best <= least:
+        return 0.0
+    return best / least - 1.0 if least > 0.0 else math.inf
 
 
 def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question) -> tuple[Draw, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.joined_clusters import Layout
 from metasched.predictors.contract import clock_spread
 from metasched.records import Placement
@@ -28,7 +29,7 @@ Flags = NDArray[np.bool_]
 #: ``benchmarks.energy_stream`` as much energy was saved as when only the loads were doubted, at a level of 0.5, and 17
 #: jobs of 1500 were slower by more than 7 % where 5 % was allowed, instead of 26; at 0.5 a twelfth less was saved.
 LEVEL = 1.0 / 3.0
-#: Relative differences of loads that are rounding errors.
+#: Relative differences of loads and of times that are rounding errors.
 ROUNDED = 1e-9
 
 
@@ -60,12 +61,37 @@ class Latest:
         ----------
         cluster : number of each set's cluster in the layout.
         processors : of each set.
-        cpu : least available CPU of each, a share of one processor.
-        bandwidth : least available bandwidth of each (Mbit/s).
+        cpu : least available CPU of each one's nodes, a share of one processor.
+        bandwidth : least available bandwidth of each one's links (Mbit/s).
         """
         least = 1.0 - ROUNDED
         same = (processors != self.processors) | ((cpu >= least * self.cpu) & (bandwidth >= least * self.bandwidth))
         return np.where(self.here[cluster] & same, self.own[cluster], self.other[cluster])
+
+    def passed(self, completion: Floats, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Flags:
+        """Which sets complete too late, by more than rounding; shape (k,).
+
+        Parameters
+        ----------
+        completion : of each set (s).
+        cluster, processors, cpu, bandwidth : see :meth:`of`.
+        """
+        return np.asarray((1.0 - ROUNDED) * completion > self.of(cluster, processors, cpu, bandwidth))
+
+
+def least_of_nodes(state: ClusterState, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
+    """The least CPU and bandwidth of the nodes of sets, from what is expected of the sets, arrays of shape (k,).
+
+    Parameters
+    ----------
+    state : the sets' cluster.
+    processors : of each set.
+    cpu, bandwidth : that the sets are expected to have: share of a processor, and Mbit/s.
+    """
+    if state.minima is None:
+        return cpu, bandwidth
+    of_cpu, of_bandwidth = state.minima.at(processors)
+    return cpu / of_cpu, bandwidth / of_bandwidth
 
 
 def latest(layout: Layout, fastest: Placement, share: float, size: float) -> Latest:
@@ -94,12 +120,10 @@ def latest(layout: Layout, fastest: Placement, share: float, size: float) -> Lat
     by_clock = np.array([float(clock_spread(each, chosen.frequency, *asked)[0]) for each in layout.predictors])
     by_clock = np.where(here, scipy.special.ndtri(0.5 + 0.5 * LEVEL) * by_clock, 0.0)
     of_extra = np.log((1.0 + share) / (1.0 + share * np.exp(-reach)))
-    if state.minima is not None:
-        of_cpu, of_bandwidth = state.minima.at(np.array([chosen.processors]))
-        cpu, bandwidth = cpu / float(of_cpu[0]), bandwidth / float(of_bandwidth[0])
+    (cpu,), (bandwidth,) = least_of_nodes(state, np.array([chosen.processors]), np.array([cpu]), np.array([bandwidth]))
     # A placement with the same expected time is not slower.
     own, other = (
         fastest.completion * np.maximum((1.0 + share) * np.exp(-np.hypot(each, by_clock)), 1.0)
         for each in (of_extra, np.sqrt(2.0) * reach)
     )
-    return Latest(here, chosen.processors, cpu, bandwidth, own, other)
+    return Latest(here, chosen.processors, float(cpu), float(bandwidth), own, other)

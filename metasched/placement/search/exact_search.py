@@ -85,6 +85,11 @@ class Domains:
         self._best = PrefixQuantiles(self.speed, self.processors, self._start)
         self.falling: Floats = self._best.falling
 
+    @property
+    def overlap(self) -> int:
+        """In how many domains a node is at most, and so a set."""
+        return int(np.bincount(self.node).max(initial=0))
+
     def pairs(self, allowed: ArrayLike) -> tuple[Ints, Ints]:
         """Every (domain index, P) with P among the allowed counts that the domain has the processors for."""
         index, which = self.able(allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, te
 from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.loads.counted import Loads
 from metasched.placement.loads.recent_placements import RecentPlacement, as_running
+from metasched.placement.ranking.contention import Shared
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -204,6 +205,56 @@ def test_the_less_is_known_of_a_clock_the_sooner_it_must_complete(
         assert known.own.argmax() == place or known.own[place] == pytest.approx(known.own.max())
     assert np.all((more.own <= less.own) & (more.other <= less.other))
     assert more.own[place] == less.own[place] <= (1.0 + share) * fastest.completion * (1.0 + 1e-12)
+
+
+@given(st.integers(0, 100_000))
+def test_where_nothing_may_be_slower_the_fastest_is_left(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    state = ClusterState.make(
+        "c", [f"n{k}" for k in range(5)], available_cpu=draw.uniform(0.2, 1.0, 5),
+        available_bandwidth=draw.uniform(10, 1000, 5), hardware=of_processors(50.0),
+    )  # fmt: skip
+    model, asked = Known(traffic=float(draw.uniform(10, 3000))), Question(1.0, objective=ENERGY, max_slowdown=0.0)
+    fastest = rank([state], model, replace(asked, objective=Objective(), max_slowdown=None)).placements[0]
+    assert rank([state], model, asked).placements[0].completion == pytest.approx(fastest.completion)
+
+
+@dataclass(frozen=True)
+class HalfAsFast:
+    """Jobs that take more than some seconds alone, or are on a node with another, are half as fast."""
+
+    from_seconds: float = math.inf
+
+    def effects(self, cluster, shares, execution_time):
+        met = np.array([cluster.jobs[share.nodes].max() > 0 for share in shares])
+        return Shared(1.0 + (met | (execution_time > self.from_seconds)), np.zeros(len(shares)))
+
+
+def test_what_other_jobs_make_too_late_is_not_taken_for_its_energy() -> None:
+    state = ClusterState.make(
+        "c", ["n0", "n1", "n2"], available_cpu=[1.0, 0.7, 0.7], jobs=[1, 0, 0], hardware=of_processors(50.0)
+    )
+    asked = Question(1.0, objective=ENERGY, contention=HalfAsFast(), max_slowdown=0.3, top=9)
+    # Alone n0 would take 100 s, both of the others 93 s, each of them 143 s, with twice the joules of one.
+    found = rank([state], Known(traffic=11000.0), asked).placements
+    assert [each.resource_set.nodes for each in found] == [("n1", "n2")]
+    assert found[0].slowdown == 1.0
+
+
+def test_of_the_same_nodes_the_clock_counts_that_is_best_beside_other_jobs(
+    learned: MeteredPredictor, state: ClusterState
+) -> None:
+    def stretched(seconds: float, limit: float) -> float:
+        return 2.0 if seconds > limit else 1.0
+
+    choices = [each for each in every(learned) if each[2] == 8]
+    alone = min(choices)
+    asked = Question(900, Constraints(processors=(8,)), ENERGY, HalfAsFast(0.99 * alone[1]), settings=CLOCKED)
+    best = rank([state], learned, asked).placements
+    joules, clock = min((stretched(seconds, 0.99 * alone[1]) * energy, f) for energy, seconds, _, f in choices)
+    assert clock != alone[-1]
+    assert [each.resource_set.frequency for each in best] == [clock]
+    assert best[0].energy == pytest.approx(joules, rel=1e-3)
 
 
 def test_a_slowdown_is_of_the_loads_over_the_run_and_not_over_the_first_minute(

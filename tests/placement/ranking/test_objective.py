@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,6 +56,23 @@ def test_harm_to_others_counts_when_it_has_a_weight() -> None:
     kind = rank([state], Known(), replace(asked, objective=Objective(harm=10.0))).placements[0].resource_set
     assert "n0" in selfish.nodes
     assert kind.nodes == ("n1",)
+
+
+def test_harm_alone_can_count_and_where_some_is_unavoidable_nothing_is_proven() -> None:
+    asked = Question(1.0, Constraints(processors=(1, 2)), Objective(time=0.0, harm=1.0), EveryShareHurts(), top=9)
+    some, every = (rank([nodes(3, jobs=jobs)], Known(traffic=0.0), asked) for jobs in ([1, 0, 0], [1, 1, 1]))
+    assert some.placements[0].resource_set.nodes == ("n1",)
+    assert (some.costs[0]["harm"], some.gap) == (0.0, 0.0)
+    assert every.costs[0]["harm"] > 0.0
+    assert every.gap == math.inf
+
+
+def test_what_is_below_the_floor_is_left_out_where_harm_alone_counts() -> None:
+    asked = Question(1.0, Constraints(least_efficiency=0.5), Objective(time=0.0, harm=1.0), top=99)
+    placements = rank([nodes(8)], Known(traffic=4000.0), asked).placements
+    time = {each.resource_set.processors: each.prediction.execution_time for each in placements}
+    assert len(time) < 8
+    assert all(time[1] / (p * seconds) >= 0.5 for p, seconds in time.items())
 
 
 def test_weights_of_core_hours_and_energy_ask_for_fewer_processors() -> None:

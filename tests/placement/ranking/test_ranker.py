@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_model import Known
 
@@ -142,6 +142,25 @@ def test_the_floor_holds_unless_a_number_is_asked_for() -> None:
     assert floored.curve.processors.tolist() == list(range(1, 33))
     asked = rank([even], model, 1.0, constraints=Constraints(processors=(32,))).placements
     assert [each.resource_set.processors for each in asked] == [32]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 100_000), st.integers(1, 12))
+def test_the_first_placements_are_the_same_however_far_the_search_is_exact(seed: int, top: int) -> None:
+    """A set is found at each switch above it, and counts once."""
+    draw = np.random.default_rng(seed)
+    size, names = int(draw.integers(8, 40)), ("rack", "row", "room", "site", "top")
+    above = np.append(np.arange(1, len(names)), -1)
+    tree = Topology(names, above, np.where(above < 0, np.inf, 2000.0), np.zeros(size, np.int64))
+    state = cluster(cpus=draw.uniform(0.2, 1.0, size), topology=tree, processors=draw.integers(1, 4, size),
+                    available_bandwidth=draw.uniform(10, 1000, size))  # fmt: skip
+    model, any_set = Known(traffic=float(draw.choice([10.0, 1000.0, 10_000.0]))), Constraints(least_efficiency=0.0)
+    scopes: tuple[Scope, ...] = ("all", "processors", "top")
+    every, *found = (
+        [each.completion for each in rank([state], model, 1.0, constraints=any_set, scope=scope, top=top).placements]
+        for scope in scopes
+    )
+    assert found == [pytest.approx(every)] * 2
 
 
 def test_reasons_compare_with_the_best_and_the_next() -> None:

@@ -92,3 +92,5 @@ def test_what_may_be_the_same_nodes_has_the_limit_of_these(
     limits = Latest(np.array([False, True]), 2, 0.5, 80.0, own=np.array([11.0, 12.0]), other=np.array([21.0, 22.0]))
     columns = (np.array([cluster]), np.array([processors]), np.array([cpu]), np.array([bandwidth]))
     assert limits.of(*columns).tolist() == [(11.0 if own else 21.0) + cluster]
+    for part, passed in ((1.0, False), (1.0 + 1e-10, False), (1.0 + 1e-8, True)):
+        assert limits.passed(part * limits.of(*columns), *columns).tolist() == [passed]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import numpy as np
 import pytest
 
 from metasched.placement.ranking.candidates import Candidate
+from metasched.placement.ranking.contention import Share
 from metasched.placement.ranking.near_ties import Reach, near_ties
 from metasched.placement.ranking.ties import settle_ties
 from metasched.records import Interval, Placement, Prediction, ResourceSet
 
+NOTHING = Share(np.empty(0, np.int64), np.empty(0, np.int64))
+
 
 def candidate(score: float, processors: int = 1, cluster: str = "c", nodes: str = "n") -> Candidate:
     chosen = ResourceSet(cluster, tuple(nodes), processors, 1.0, 100.0)
-    return Candidate(Placement(chosen, Prediction(score, Interval(score, score, 0.9), "")), 0, {}, score)
+    return Candidate(Placement(chosen, Prediction(score, Interval(score, score, 0.9), "")), 0, {}, score, NOTHING)
 
 
 def settled(tolerance: float, rotation: str | None, *candidates: Candidate) -> list[tuple[float, int, str, str]]:
