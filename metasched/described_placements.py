@@ -56,7 +56,7 @@ class Scene:
             running[cluster.name], lines = terms_left(jobs, cluster, model)
             notes += lines
         whole = {cluster.name: cluster for cluster in self.clusters}
-        return Coscheduled(running, self.predictors, problem_size, whole, notes), running
+        return Coscheduled(running, problem_size, whole, notes), running
 
 
 def read_scene(

@@ -114,7 +114,7 @@ def answer(number: int) -> dict[str, Any]:
     if number % 8 == 7:
         asked = replace(asked, constraints=asked.constraints.model_copy(update={"min_processors": 10 * number}))
     running = {states[0].name: (RunningJob(states[0].nodes[:2], (1, 1), 200.0, 50.0, running_for=60.0),)}
-    contention = Coscheduled(running, models, asked.problem_size) if number % 3 == 0 else None
+    contention = Coscheduled(running, asked.problem_size) if number % 3 == 0 else None
     if contention is not None:
         asked = replace(asked, contention=contention)
     try:

@@ -129,7 +129,7 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
     cpu, bandwidth = np.array([(each.available_cpu, each.available_bandwidth) for each in chosen]).T
     predictor, size = layout.predictors[number], around.problem_size
     predicted = predict_many(predictor, size, processors, cpu, bandwidth, level, cluster.doubt(processors, level))
-    shared = around.contention.effects(cluster, shares, predicted.execution_time)
+    shared = around.contention.effects(cluster, predictor, shares, predicted.execution_time)
     slowdown = shared.slowdown
     wait = cluster.queue_wait.at(processors)
     terms = Terms.of(

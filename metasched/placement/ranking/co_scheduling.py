@@ -43,8 +43,7 @@ class Coscheduled:
     Parameters
     ----------
     running : for each cluster the jobs already there.
-    predictors : for each cluster the predictor of the job to place.
-    problem_size : its N.
+    problem_size : N of the job to place.
     clusters : the whole clusters by name, with the nodes that the job may not take; those it may take, where not given.
     notes : what the user should know of the running jobs.
     effort : numbers that may be computed for each batch of placements; beyond, they are answered by equal shares.
@@ -55,7 +54,7 @@ class Coscheduled:
     A job that only computes would halve itself and another on their one processor.
 
     >>> there = {"c": (RunningJob(("n0",), (1,), 100.0, 0.0),)}
-    >>> shared = Coscheduled(there, {}, 1.0)
+    >>> shared = Coscheduled(there, 1.0)
     >>> cluster = ClusterState.make("c", ["n0", "n1"])
     >>> found = shared.among(cluster, [Share(np.array([0]), np.array([1]))], np.array([50.0]), np.array([0.0]))
     >>> found.slowdown.round(6).tolist(), found.harm.round(6).tolist()
@@ -63,19 +62,21 @@ class Coscheduled:
     """
 
     running: Mapping[str, Sequence[RunningJob]]
-    predictors: Mapping[str, Predictor]
     problem_size: float
     clusters: Mapping[str, ClusterState] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     effort: float = EFFORT
     harm: bool = True
 
-    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
+    def effects(
+        self, cluster: ClusterState, predictor: Predictor, shares: Sequence[Share], execution_time: Floats
+    ) -> Shared:
         """Slowdown of the job, and seconds that the others lose together, for each of its shares.
 
         Parameters
         ----------
-        cluster : where the job may run.
+        cluster : where the job may run, laid out as it would be.
+        predictor : of the job there, with its layout and its clock.
         shares : the nodes and processors of each alternative, k of them.
         execution_time : of the job alone on each, shape (k,), seconds.
         """
@@ -83,16 +84,18 @@ class Coscheduled:
             return Shared.nothing(len(shares), self.notes)
         whole, restored, shares = self._whole(cluster, shares)
         sets = [share.nodes for share in shares]
-        processors = np.array([share.processors.sum() for share in shares])
+        processes = np.array([share.processors.sum() for share in shares])
+        # As much of the loads is expected of a set as where the others are counted with.
+        of_cpu, of_bandwidth = (1.0, 1.0) if cluster.minima is None else cluster.minima.at(processes)
         cpu, width = restored.effective_cpu, restored.available_bandwidth
-        least = np.array([cpu[nodes].min() for nodes in sets])
-        predictor = self.predictors[cluster.name]
-        bandwidth = np.clip([restored.network.bandwidth(width, nodes) for nodes in sets], LEAST_WIDTH, BOUNDLESS)
-        asked = self.problem_size, processors, least, bandwidth
+        least = of_cpu * np.array([cpu[nodes].min() for nodes in sets])
+        bandwidth = of_bandwidth * np.array([restored.network.bandwidth(width, nodes) for nodes in sets])
+        asked = self.problem_size, processes, least, np.clip(bandwidth, LEAST_WIDTH, BOUNDLESS)
         # Loads measured while the others ran hold them against the job once already.
         alone = execution_time if restored is whole else np.minimum(predictor.expect_many(*asked), execution_time)
         computation = alone * computing_share(predictor, *asked)
-        found = self.among(restored, shares, computation, alone - computation)
+        taken = [Share(share.nodes, share.processors * cluster.threads) for share in shares]
+        found = self.among(restored, taken, computation, alone - computation)
         return replace(found, slowdown=np.maximum(found.slowdown * alone / execution_time, 1.0))
 
     def among(
@@ -142,7 +145,8 @@ class Coscheduled:
 
         Between the two the same cluster without the loads that the running jobs make.
         """
-        whole = self.clusters.get(cluster.name, cluster)
+        every = replace(cluster, processors=cluster.processors * cluster.threads, threads=1)
+        whole = self.clusters.get(cluster.name, every)
         number = places(whole.nodes)
         if whole.nodes is cluster.nodes:  # no node is ruled out
             cpu, width = cluster.available_cpu, cluster.available_bandwidth
@@ -154,7 +158,7 @@ class Coscheduled:
             whole = replace(whole, available_cpu=cpu, available_bandwidth=width)
             shares = [Share(position[share.nodes], share.processors) for share in shares]
         else:
-            whole = cluster
+            whole = every
         return whole, _without(whole, self.running[cluster.name]), shares
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
+from metasched.predictors.contract import Predictor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,7 +18,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The resources of a job: numbers of its nodes in the cluster's state, and its processors on each."""
+    """What a job takes: numbers of its nodes in the cluster's state, and as many of the processors there on each."""
 
     nodes: Ints
     processors: Ints
@@ -47,12 +48,15 @@ class Shared:
 class Contention(Protocol):
     """How much jobs on the same nodes slow each other down."""
 
-    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
+    def effects(
+        self, cluster: ClusterState, predictor: Predictor, shares: Sequence[Share], execution_time: Floats
+    ) -> Shared:
         """The effects of starting a job on each of some alternative shares of a cluster.
 
         Parameters
         ----------
-        cluster : the state, with the jobs already there.
+        cluster : the state, with the jobs already there, laid out as the job would be.
+        predictor : of the job there, with its layout and its clock.
         shares : k alternatives.
         execution_time : array of shape (k,), predicted for the job without contention (s).
         """
@@ -61,7 +65,9 @@ class Contention(Protocol):
 class NoContention:
     """Every job runs as if it were alone."""
 
-    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
+    def effects(
+        self, cluster: ClusterState, predictor: Predictor, shares: Sequence[Share], execution_time: Floats
+    ) -> Shared:
         """No slowdown and no seconds lost, whatever jobs run on the nodes."""
         return Shared.nothing(len(shares))
 

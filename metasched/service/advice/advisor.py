@@ -272,7 +272,7 @@ class Placer:
     ) -> Coscheduled:
         """The contention with the jobs that run; see :class:`metasched.placement.ranking.co_scheduling.Coscheduled`."""
         whole = {each.state.name: counted(each.state, loads, None)[0] for each in partitions}
-        return Coscheduled(running, known, problem_size, whole, notes, EFFORT, harm)
+        return Coscheduled(running, problem_size, whole, notes, EFFORT, harm)
 
     def constraints(self, asked: Demands) -> Constraints:
         """The constraints: of the application's description, unless the question has others.

@@ -16,6 +16,7 @@ from metasched.placement.ranking.contention import Share, Shared
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question, Ranking
 from metasched.placement.ranking.ranker import rank
+from metasched.predictors.contract import Predictor
 
 
 class Made:
@@ -24,7 +25,9 @@ class Made:
     def __init__(self, slowdown: Callable[[int], float]) -> None:
         self.slowdown, self.asked = slowdown, list[int]()
 
-    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: np.ndarray) -> Shared:
+    def effects(
+        self, cluster: ClusterState, predictor: Predictor, shares: Sequence[Share], execution_time: np.ndarray
+    ) -> Shared:
         self.asked.append(len(shares))
         factors = np.array([self.slowdown(int(share.processors.sum())) for share in shares])
         return Shared(factors, 0.5 * factors, ("made up",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from known_model import Known
 from metasched.placement.clusters.bandwidth_matrix import BandwidthMatrix
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.contention import Share
@@ -23,13 +23,13 @@ from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import computing_share
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import InputError, Request, Run
+from metasched.records import InputError, Request, Run, Settings
 
 
 def shared(cluster: ClusterState, job: RunningJob, model: Known, nodes: list[int]) -> tuple[float, float]:
     share = Share(np.array(nodes), np.ones(len(nodes), dtype=np.int64))
     time = model.predict_many(1.0, len(nodes), 1.0, 1000.0).execution_time
-    found = Coscheduled({"c": (job,)}, {"c": model}, 1.0).effects(cluster, [share], np.atleast_1d(time))
+    found = Coscheduled({"c": (job,)}, 1.0).effects(cluster, model, [share], np.atleast_1d(time))
     return float(found.slowdown[0]), float(found.harm[0])
 
 
@@ -85,7 +85,7 @@ def test_the_ranker_steps_aside_from_a_described_job() -> None:
     }
     description = description_of({"cluster": [described]})
     model = Known(traffic=30000.0)
-    contention = Coscheduled(description.running, {"c": model}, 1.0)
+    contention = Coscheduled(description.running, 1.0)
     assert rank(description.clusters, model, Question(1.0)).placements[0].resource_set.nodes == ("n0", "n1")
     best = rank(description.clusters, model, Question(1.0, contention=contention)).placements[0]
     assert best.resource_set.nodes == ("n2", "n3")
@@ -119,7 +119,7 @@ def test_what_a_measurement_shows_already_is_not_counted_twice() -> None:
 
     def completion(cluster: ClusterState, job: RunningJob) -> float:
         time = model.predict_many(1.0, 2, 1.0, cluster.available_bandwidth[:1]).execution_time
-        found = Coscheduled({"c": (job,)}, {"c": model}, 1.0).effects(cluster, [share], time)
+        found = Coscheduled({"c": (job,)}, 1.0).effects(cluster, model, [share], time)
         return float((found.slowdown * time).item())
 
     hidden = replace(job, running_for=0.0)
@@ -127,6 +127,56 @@ def test_what_a_measurement_shows_already_is_not_counted_twice() -> None:
     at_half = float(model.predict_many(1.0, 2, 1.0, 500.0).execution_time.item())
     assert completion(measured, job) == pytest.approx(max(truth, at_half))
     assert completion(measured, hidden) > 1.2 * truth
+
+
+def visible_job(of_cpu: float) -> tuple[ClusterState, RunningJob]:
+    """Two nodes of two processors, with a long job on one that shows in part, and a part of what the loads say."""
+    minima = SetMinima(np.full(4, of_cpu), np.ones(4))
+    cluster = ClusterState.make("c", ["n0", "n1"], processors=2, available_cpu=[0.9, 1.0], jobs=[1, 0])
+    job = RunningJob(("n0",), (2,), 1e9, 0.0, running_for=600.0)
+    return replace(cluster, minima=minima), job
+
+
+def test_what_is_expected_of_sets_leaves_the_slowdown_by_a_job_that_shows() -> None:
+    def slowdown(of_cpu: float) -> float:
+        cluster, job = visible_job(of_cpu)
+        asked = Question(1.0, Constraints(processors=(4,)), contention=Coscheduled({"c": (job,)}, 1.0))
+        return rank([cluster], Known(traffic=0.0), asked).placements[0].slowdown
+
+    assert slowdown(1.0) > 1.01
+    assert slowdown(0.4) == pytest.approx(slowdown(1.0))
+
+
+@dataclass(frozen=True)
+class Clocked(Known):
+    """Computes in proportion to the clock."""
+
+    clocks: bool = True
+
+    def under(self, settings: Settings) -> Clocked:
+        return replace(self, work=self.work * 1000.0 / (settings.frequency or 1000.0))
+
+
+def test_a_job_shares_with_others_as_its_clock_makes_it() -> None:
+    cluster, job = visible_job(1.0)
+    asked = Question(1.0, Constraints(processors=(4,)), contention=Coscheduled({"c": (job,)}, 1.0))
+    slow = rank([cluster], Clocked(traffic=3e4), replace(asked, settings=(Settings(frequency=500.0),))).placements[0]
+    known = rank([cluster], Known(work=200.0, traffic=3e4), asked).placements[0]
+    assert known.slowdown > 1.01
+    assert (slow.completion, slow.slowdown) == pytest.approx((known.completion, known.slowdown))
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_each_thread_takes_a_processor_that_others_may_want(described: bool) -> None:
+    cluster = ClusterState.make("c", ["n0"], processors=4)
+    contention = Coscheduled({"c": (RunningJob(("n0",), (2,), 1e9, 0.0),)}, 1.0, {"c": cluster} if described else {})
+    asked = Question(1.0, Constraints(processors=(2,)), contention=contention)
+    one, two = (
+        rank([cluster], Known(traffic=0.0), replace(asked, settings=(Settings(None, threads),))).placements[0].slowdown
+        for threads in (1, 2)
+    )
+    assert one == pytest.approx(1.0)
+    assert two == pytest.approx(1.5)
 
 
 def test_jobs_on_nodes_that_the_job_may_not_take_still_fill_the_uplinks() -> None:
@@ -138,7 +188,7 @@ def test_jobs_on_nodes_that_the_job_may_not_take_still_fill_the_uplinks() -> Non
     model = Known(work=1.0, traffic=1e6)
     asked = Question(1.0, Constraints(processors=(2,)))
     for whole, slowed in (({}, False), ({"c": cluster}, True)):
-        contention = Coscheduled({"c": (job,)}, {"c": model}, 1.0, whole)
+        contention = Coscheduled({"c": (job,)}, 1.0, whole)
         best = rank([cluster], model, replace(asked, contention=contention)).placements[0]
         assert best.resource_set.nodes == ("b", "d")
         assert (best.slowdown > 1.3) == slowed
@@ -181,7 +231,7 @@ def test_a_job_without_a_model_is_taken_not_to_share_and_the_answer_says_so() ->
     running, notes = terms_left(jobs, cluster, lambda application: None)
     assert running == ()
     model = Known()
-    contention = Coscheduled({"c": running}, {"c": model}, 1.0, notes=notes)
+    contention = Coscheduled({"c": running}, 1.0, notes=notes)
     ranking = rank([cluster], model, Question(1.0, contention=contention))
     line = "2 jobs on c are assumed to share nothing, since they have no model: lu, no application is named"
     assert ranking.warnings == (line,)
@@ -206,7 +256,7 @@ def test_a_network_that_would_take_too_long_is_answered_by_equal_shares() -> Non
     cluster = ClusterState.make("c", ["n0"])
     job = RunningJob(("n0",), (1,), 50.0, 50.0)
     model = Known(traffic=0.0)
-    contention = Coscheduled({"c": (job,)}, {"c": model}, 1.0, effort=10)
+    contention = Coscheduled({"c": (job,)}, 1.0, effort=10)
     ranking = rank([cluster], model, Question(1.0, contention=contention))
     assert any(line.startswith("contention with 1 running jobs is that of equal shares") for line in ranking.warnings)
     assert ranking.placements[0].slowdown > 1.0
@@ -228,7 +278,7 @@ def test_no_set_beats_the_ranking_by_more_than_its_gap(data: st.DataObject) -> N
     busy = [sum(name in job.nodes for job in jobs) for name in names]
     cluster = ClusterState.make("c", names, available_cpu=cpu, available_bandwidth=width, jobs=busy)
     model = Known(traffic=data.draw(st.sampled_from([0.0, 3e3, 3e5])))
-    contention = Coscheduled({"c": jobs}, {"c": model}, 1.0)
+    contention = Coscheduled({"c": jobs}, 1.0)
     ranking = rank([cluster], model, Question(1.0, contention=contention))
     every = [np.array(chosen) for count in range(1, size + 1) for chosen in itertools.combinations(range(size), count)]
     time = np.array(
@@ -240,5 +290,5 @@ def test_no_set_beats_the_ranking_by_more_than_its_gap(data: st.DataObject) -> N
         ]
     )
     shares = [Share(nodes, np.ones(nodes.size, dtype=np.int64)) for nodes in every]
-    best = (time * contention.effects(cluster, shares, time).slowdown).min()
+    best = (time * contention.effects(cluster, model, shares, time).slowdown).min()
     assert best * (1 - 1e-4) <= ranking.placements[0].completion <= best * (1 + ranking.gap) * (1 + 1e-4)

@@ -225,7 +225,7 @@ class HalfAsFast:
 
     from_seconds: float = math.inf
 
-    def effects(self, cluster, shares, execution_time):
+    def effects(self, cluster, predictor, shares, execution_time):
         met = np.array([cluster.jobs[share.nodes].max() > 0 for share in shares])
         return Shared(1.0 + (met | (execution_time > self.from_seconds)), np.zeros(len(shares)))
 

@@ -31,7 +31,7 @@ def nodes(count=4, **columns) -> ClusterState:
 class EveryShareHurts:
     """Each job on a node adds a half to the slowdown of whoever joins it, and loses as much itself."""
 
-    def effects(self, cluster, shares, execution_time):
+    def effects(self, cluster, predictor, shares, execution_time):
         met = np.array([cluster.jobs[share.nodes].max() for share in shares])
         lost = np.array([cluster.jobs[share.nodes].sum() for share in shares]) * 0.5 * execution_time
         return Shared(1.0 + 0.5 * met, lost)
