@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.state import ClusterState
-from metasched.records import InputError
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
 
@@ -223,8 +223,13 @@ class Constraints(ValidatedFields, BaseModel):
 
     def offered(self, cluster: ClusterState) -> Ints:
         """The processors of each node of a cluster that the job may take, shape (n,); 0 where it is ruled out."""
-        free = cluster.processors if self.per_node is None else np.minimum(cluster.processors, self.per_node)
-        return np.where(self.admitted(cluster), free, 0)
+        return np.where(self.admitted(cluster), self.laid_out(cluster).processors, 0)
+
+    def laid_out(self, cluster: ClusterState, settings: Settings = DEFAULT_SETTINGS) -> ClusterState:
+        """A cluster for a job with a layout that takes no more than it may of a node."""
+        if self.per_node is None and settings == DEFAULT_SETTINGS:
+            return cluster
+        return cluster.laid_out(settings, self.per_node)
 
 
 #: Of a job that demands nothing; it is compared with what others demand for each placement.
@@ -261,7 +266,7 @@ class Admitted:
 
 
 def admit(cluster: ClusterState, constraints: Constraints) -> Admitted:
-    """Select the nodes that satisfy the constraints, with the processors that may be used on each."""
+    """Select the nodes that satisfy the constraints."""
     ruled_out = constraints.excluded(cluster)
     kept = ~np.logical_or.reduce(list(ruled_out.values()), axis=0)
     left = cluster if kept.all() else cluster.select(np.flatnonzero(kept))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -28,16 +28,19 @@ COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetMinima:
-    """Minima of sets of nodes relative to the smallest forecast of their nodes, by the number of processors.
+    """Minima of sets of nodes relative to the smallest forecast of their nodes.
+
+    Nodes are taken the best first, each with all of its processors; so the number of these tells that of the nodes.
 
     Parameters
     ----------
-    cpu, bandwidth : arrays of shape (p,), for 1, 2, ... processors; the last holds for more: the part of the least
+    cpu, bandwidth : arrays of shape (k,), for 1, 2, ... nodes; the last holds for more: the part of the least
         expectation that the least average of the set should be.
-    cpu_ends, bandwidth_ends : arrays of shape (2, p): between which parts of that it comes out, at the level
+    cpu_ends, bandwidth_ends : arrays of shape (2, k): between which parts of that it comes out, at the level
         :data:`monitors.forecasters.sets.LEVEL`; None where nothing is known of it.
-    cpu_middle, bandwidth_middle : arrays of shape (p,): the parts of that above which it comes out as often as below;
+    cpu_middle, bandwidth_middle : arrays of shape (k,): the parts of that above which it comes out as often as below;
         1 where None.
+    processors : array of shape (n,), those that may be used of each node, the best first; one of each where None.
 
     Examples
     --------
@@ -55,10 +58,23 @@ class SetMinima:
     bandwidth_ends: Floats | None = None
     cpu_middle: Floats | None = None
     bandwidth_middle: Floats | None = None
+    processors: Ints | None = None
+    #: For 1, 2, ... processors the place of their nodes in the arrays above; the last holds for more.
+    _places: Ints = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        most = self.cpu.size
+        each = np.ones(most, np.int64) if self.processors is None else self.processors[self.processors > 0][:most]
+        object.__setattr__(self, "_places", np.repeat(np.arange(each.size), each) if each.size else np.zeros(1, int))
+
+    def laid_out(self, settings: Settings, per_node: int | None) -> SetMinima:
+        """The same for jobs with a layout, see :meth:`ClusterState.laid_out`."""
+        each = np.ones(self.cpu.size, np.int64) if self.processors is None else self.processors
+        return replace(self, processors=_slots(each, settings, per_node))
 
     def at(self, processors: Ints) -> tuple[Floats, Floats]:
         """The parts of CPU and of bandwidth for ``processors`` processors, each of their shape (k,)."""
-        place = np.minimum(processors, self.cpu.size) - 1
+        place = self._place(processors)
         return self.cpu[place], self.bandwidth[place]
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
@@ -68,9 +84,12 @@ class SetMinima:
     def _doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
         if self.cpu_ends is None or self.bandwidth_ends is None:
             return None
-        place = np.minimum(np.asarray(processors), self.cpu.size) - 1
+        place = self._place(processors)
         middles = (None if each is None else each[place] for each in (self.cpu_middle, self.bandwidth_middle))
         return LoadDoubt(self.cpu_ends[:, place], self.bandwidth_ends[:, place], *middles).carried(LEVEL, level)
+
+    def _place(self, processors: ArrayLike) -> Ints:
+        return np.asarray(self._places[np.minimum(np.asarray(processors), self._places.size) - 1])
 
 
 #: Placements ask again for the same numbers of processors, which the same forecasts are for.
@@ -238,13 +257,10 @@ class ClusterState:
         >>> ClusterState.make("c", ["n0", "n1"], processors=[4, 16]).laid_out(Settings(4, 2)).processors.tolist()
         [2, 4]
         """
-        most = self.processors if per_node is None else np.minimum(self.processors, per_node)
-        places = most // settings.threads
-        if settings.processes_per_node is not None:
-            places = np.minimum(places, settings.processes_per_node)
         return replace(
             self,
-            processors=places,
+            processors=_slots(self.processors, settings, per_node),
+            minima=None if self.minima is None else self.minima.laid_out(settings, per_node),
             processes_per_node=settings.processes_per_node,
             threads=settings.threads,
             frequency=settings.frequency,
@@ -277,6 +293,12 @@ class ClusterState:
             turn=None if self.turn is None else self.turn[kept],
             **{name: getattr(self, name)[kept] for name in COLUMNS},
         )
+
+
+def _slots(processors: Ints, settings: Settings, per_node: int | None) -> Ints:
+    """How many processes with a layout there is room for on nodes, with at most some processors on each; shape (n,)."""
+    slots = (processors if per_node is None else np.minimum(processors, per_node)) // settings.threads
+    return slots if settings.processes_per_node is None else np.minimum(slots, settings.processes_per_node)
 
 
 def places(nodes: tuple[str, ...]) -> Mapping[str, int]:

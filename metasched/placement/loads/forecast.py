@@ -42,15 +42,14 @@ def with_forecast(cluster: ClusterState, forecast: Sets, places: Ints) -> Cluste
     # Nodes are chosen the best first, each with all its processors.
     numbers = np.flatnonzero(known)
     chosen = numbers[np.argsort(-cluster.speed[numbers] * cpu[numbers], kind="stable")]
-    sets = forecast.cpu_sets.part.size
-    of = np.minimum(np.repeat(np.arange(chosen.size), np.maximum(cluster.processors[chosen], 1)), sets - 1)
     minima = SetMinima(
-        forecast.cpu_sets.part[of],
-        forecast.bandwidth_sets.part[of],
-        forecast.cpu_sets.ends[:, of],
-        forecast.bandwidth_sets.ends[:, of],
-        forecast.cpu_sets.middle[of],
-        forecast.bandwidth_sets.middle[of],
+        forecast.cpu_sets.part,
+        forecast.bandwidth_sets.part,
+        forecast.cpu_sets.ends,
+        forecast.bandwidth_sets.ends,
+        forecast.cpu_sets.middle,
+        forecast.bandwidth_sets.middle,
+        cluster.processors[chosen],
     )
     return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth, minima=minima)
 

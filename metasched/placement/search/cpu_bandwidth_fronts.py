@@ -105,7 +105,7 @@ class Fronts:
 
     Attributes
     ----------
-    cluster : the state; in a network that is no tree with the admitted nodes only.
+    cluster : the state, as the job would be laid out; in a network that is no tree with the admitted nodes only.
     exact : whether the domains contain the best set of all; this is not certain if the network is not a tree.
     largest : the most processors of a set, at most those that the sets asked for may need.
 
@@ -126,7 +126,7 @@ class Fronts:
     ) -> None:
         self.warnings = warnings
         tree = cluster.network if isinstance(cluster.network, Topology) else None
-        self.cluster = cluster if tree is not None else admit(cluster, constraints).cluster
+        self.cluster = constraints.laid_out(cluster if tree is not None else admit(cluster, constraints).cluster)
         self._offered, self._speed = constraints.offered(self.cluster), self.cluster.effective_cpu
         (group, node, width), bound = self.cluster.network.groups(self.cluster.available_bandwidth)
         self.exact = bound is None

@@ -15,7 +15,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
 from metasched.predictors.contract import Predictions, Predictor, under
 from metasched.predictors.load_doubt import predict_many
-from metasched.records import ResourceSet, Settings
+from metasched.records import DEFAULT_SETTINGS, ResourceSet, Settings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -218,7 +218,7 @@ def lay_out(
             if clock is not None and hardware is not None and not hardware.holds(clock):
                 ruled_out[cluster.name][f"{clock:g} MHz, at which its processors cannot be held"] = len(cluster.nodes)
                 continue
-            left.append(admitted.cluster if each is None else admitted.cluster.laid_out(each, constraints.per_node))
+            left.append(constraints.laid_out(admitted.cluster, each or DEFAULT_SETTINGS))
             used.append(predictor if each is None else under(predictor, each))
             first_node.append(numbered)
         numbered += len(admitted.cluster.nodes)
@@ -235,8 +235,8 @@ def lay_out(
             group, node, width = own
             idle = ~busy[node]
             groups.append((number, (group[idle], node[idle], width[idle])))
-    domains, cluster_of = _side_by_side(left, groups, first_node, constraints)
-    optimistic = None if exact else _side_by_side(left, bounds, first_node, constraints)
+    domains, cluster_of = _side_by_side(left, groups, first_node)
+    optimistic = None if exact else _side_by_side(left, bounds, first_node)
     return Layout(tuple(left), tuple(used), domains, cluster_of, np.array(first_node, int), optimistic), ruled_out
 
 
@@ -244,7 +244,6 @@ def _side_by_side(
     clusters: Sequence[ClusterState],
     groups: Sequence[tuple[int, Groups]],
     first_node: Sequence[int],
-    constraints: Constraints,
 ) -> tuple[Domains, Ints]:
     domain, node, processors, cluster_of = ([np.empty(0, np.int64)] for _ in range(4))
     width, speed = ([np.empty(0)] for _ in range(2))
@@ -252,16 +251,13 @@ def _side_by_side(
     for number, (group, member, bandwidth) in groups:
         cluster = clusters[number]
         count = int(group.max(initial=-1)) + 1
-        most = (
-            cluster.processors if constraints.per_node is None else np.minimum(cluster.processors, constraints.per_node)
-        )
-        able = most[member] > 0
+        able = cluster.processors[member] > 0
         group, member, bandwidth = group[able], member[able], bandwidth[able]
         domain.append(group + numbered)
         node.append(member + first_node[number])
         width.append(bandwidth)
         speed.append(cluster.effective_cpu[member])
-        processors.append(most[member])
+        processors.append(cluster.processors[member])
         cluster_of.append(np.full(count, number))
         numbered += count
     domains = Domains(

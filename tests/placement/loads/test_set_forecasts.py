@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_model import Known
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState, SetMinima
@@ -17,8 +18,9 @@ from metasched.placement.loads.forecast import RecordedLoads
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
+from metasched.placement.search.cpu_bandwidth_fronts import Fronts
 from metasched.predictors.formulas.published import PublishedPredictor
-from metasched.records import Request, Run
+from metasched.records import Request, Run, Settings
 from monitors.forecasters.sets import LEARNED_FROM, forecast_sets
 
 LEVELS = st.sampled_from([0.25, 0.5, 0.75, 1.0])
@@ -106,9 +108,33 @@ def test_processors_of_one_node_are_taken_together() -> None:
     recorded = RecordedLoads(t, ("a", "b", "c"), cpu, np.full((200, 3), 80.0), t[-1], "averages")
     ahead = recorded(ClusterState.make("c", ["a", "b", "c", "d"], processors=[2, 2, 2, 1]), 600.0)
     assert ahead.minima is not None
-    assert ahead.minima.cpu.size == 6
-    assert ahead.minima.cpu[0] == ahead.minima.cpu[1]
+    cpu, _ = ahead.minima.at(np.arange(1, 10))
+    assert cpu[0] == cpu[1] != cpu[2] == cpu[3] != cpu[4]
+    assert np.all(cpu[4:] == cpu[4])
     assert ahead.available_cpu[3] == 1.0
+
+
+def test_what_is_expected_of_a_set_is_that_of_as_many_nodes_as_its_layout_takes() -> None:
+    part, every = np.array([1.0, 0.9, 0.7, 0.5]), np.ones(4)
+    state = ClusterState.make("c", ["a", "b", "c", "d"], processors=4)
+    state = replace(state, minima=SetMinima(part, every, processors=np.full(4, 4)))
+    model, asked = Known(traffic=0.0), Question(1.0, Constraints(processors=(4,), least_efficiency=0.0))
+    for per_node, chosen, expected in (
+        (None, (), 1.0), (1, (), 0.5), (2, (), 0.9), (None, (Settings(1),), 0.5), (3, (Settings(4, 1),), 0.9),
+        (None, (Settings(None, 4),), 0.5), (None, (Settings(2, 2),), 0.9),
+    ):  # fmt: skip
+        per = replace(asked, constraints=asked.constraints.model_copy(update={"per_node": per_node}), settings=chosen)
+        assert rank([state], model, per).placements[0].resource_set.available_cpu == expected
+        if not chosen:
+            front = Fronts(state, per.constraints)
+            assert front.resource_set(front.of([4]), 0).available_cpu == expected
+
+
+def test_nodes_without_a_free_processor_are_in_no_set() -> None:
+    part = np.array([1.0, 0.9, 0.7])
+    minima = SetMinima(part, np.ones(3), processors=np.array([0, 1, 0, 2]))
+    assert minima.at(np.array([1, 2, 3, 9]))[0].tolist() == [1.0, 0.9, 0.9, 0.9]
+    assert SetMinima(part, np.ones(3), processors=np.zeros(3, np.int64)).at(np.array([1]))[0].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 8])
