@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metasched.records.predictions import Prediction
+from metasched.records.settings import Settings
 
 #: A cluster by name, processes per node (None where they make no difference), threads of each process, and the clock of
 #: the processors (MHz; None for their own).
@@ -52,6 +53,23 @@ class ResourceSet:
             return clock if self.threads == 1 else {"threads": self.threads, **clock}
         per_node = min(self.processes_per_node, self.processors)
         return {"processes_per_node": per_node, "threads": self.threads, **clock}
+
+    def settings(self, asked: Settings) -> Settings:
+        """The settings that it was predicted for: those asked for, with its own layout and clock.
+
+        Examples
+        --------
+        >>> packed = ResourceSet("c", ("n",), 4, 1.0, 90.0, processes_per_node=4)
+        >>> packed.settings(Settings.of(parameters={"steps": 9})).text
+        'processes_per_node 4, steps 9'
+        """
+        laid_out = self.processes_per_node is not None or self.threads != 1
+        return replace(
+            asked,
+            processes_per_node=self.processes_per_node or asked.processes_per_node,
+            threads=self.threads if laid_out else asked.threads,
+            frequency=self.frequency or asked.frequency,
+        )
 
     def same_place(self, nodes: Iterable[str], processors: int) -> bool:
         """Whether a job that had these nodes and as many processors ran here."""

@@ -73,8 +73,9 @@ def _explained(scene: Scene, problem_size: float, asked: PlacementTable, setting
     cluster = next((each for each in scene.clusters if each.name == asked.cluster), None)
     if cluster is None or asked.cluster not in scene.predictors:
         raise InputError(f"cluster {asked.cluster} of the placement has no description or no model")
-    predictor = under(scene.predictors[asked.cluster], asked.settings(settings))
-    found = explained(asked.record(), predictor, problem_size, cluster)
+    placement = asked.record()
+    predictor = under(scene.predictors[asked.cluster], placement.resource_set.settings(settings))
+    found = explained(placement, predictor, problem_size, cluster)
     return explanation_document(found, asked.costs)
 
 

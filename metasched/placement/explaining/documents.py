@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -59,24 +58,6 @@ class PlacementTable(_Table):
     power_limit: Positive | None = None
     frequency: Positive | None = None
     costs: dict[str, float | None] = {}
-
-    def settings(self, asked: Settings) -> Settings:
-        """The settings that it was predicted for: what the ranking was asked, with its own layout and clock.
-
-        Examples
-        --------
-        >>> placed = dict(cluster="c", nodes=["n"], processors=4, available_cpu=1, available_bandwidth=1,
-        ...               execution_time=1, interval=dict(low=1, high=2, level=0.9))
-        >>> PlacementTable(**placed, processes_per_node=4).settings(Settings.of(parameters={"steps": 9})).text
-        'processes_per_node 4, steps 9'
-        """
-        laid_out = self.processes_per_node is not None or self.threads != 1
-        return replace(
-            asked,
-            processes_per_node=self.processes_per_node or asked.processes_per_node,
-            threads=self.threads if laid_out else asked.threads,
-            frequency=self.frequency or asked.frequency,
-        )
 
     def record(self) -> Placement:
         """The placement as the record that the ranker returns."""

@@ -26,7 +26,7 @@ from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.plain_numbers import span
-from metasched.predictors.contract import Predictor, clocks_of
+from metasched.predictors.contract import Predictor, clocks_of, under
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
 from metasched.service.advice.fronts import FrontCache, rotation_of
@@ -102,14 +102,15 @@ class Placer:
         if not usable:
             return nothing(uid, "no known partition admits the job", configuration)
         holder = holder_of(ask)
-        usable, constraints = _within(self.constraints(ask), usable, holder)
+        usable, constraints = _within(self.constraints(ask), usable, holder, ask.threads)
         if not usable:
             return nothing(uid, "the job requests more processors than its QOS or its account allows", configuration)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
         except InputError as error:  # a parameter that is not learned yet must not make the placement fail
-            known, doubts = self._models.on(ask.application, usable, user=ask.user), (str(error),)
+            ask = ask.model_copy(update={"parameters": {}, "frequency": None})
+            known, doubts = self._models.on(ask.application, usable, ask.settings, user=ask.user), (str(error),)
         if not known:
             return nothing(uid, f"no model of {ask.application} yet", configuration)
         self._recent.forget(view, self._board.seen_at, now)
@@ -133,9 +134,11 @@ class Placer:
         name = chosen.state.name
         others = [each for each in able if each.scheduler == chosen.scheduler and each is not chosen]
         ties = self._near_ties(ask, best, chosen, others, known, constraints, view, uid, now, holder)
+        settings = best.resource_set.settings(ask.settings)
+        laid_out, predictor = constraints.laid_out(clusters[name], settings), under(known[name], settings)
         if configuration.mode == "act" and not ask.trial:
-            self._recent.add(best, chosen, clusters[name], view, now)
-        return answer(uid, ask, best, chosen, clusters[name], known[name], warnings + doubts, configuration, ties)
+            self._recent.add(best, chosen, laid_out, view, now)
+        return answer(uid, ask, best, chosen, laid_out, predictor, warnings + doubts, configuration, ties)
 
     def _near_ties(
         self,
@@ -155,7 +158,7 @@ class Placer:
         if not configured.several_partitions or all(each.name != chosen.scheduler for each in configured.slurm):
             return []
         sets = best.resource_set
-        same = constraints.model_copy(update={"processors": (sets.processors,), "clusters": ()})
+        same = constraints.model_copy(update={"processors": (sets.processors,)})
         reaches = {chosen.name: _reach(best)}
         for each in others:
             try:
@@ -293,13 +296,13 @@ def _reach(placement: Placement) -> Reach:
 
 
 def _within(
-    constraints: Constraints, partitions: list[Partition], holder: Holder
+    constraints: Constraints, partitions: list[Partition], holder: Holder, threads: int
 ) -> tuple[list[Partition], Constraints]:
-    """The partitions whose limits admit the job of a user, and the constraints within all of these limits."""
+    """The partitions whose limits admit a user's job of such processes, and the constraints within all these limits."""
     least = max(constraints.min_processors, min(constraints.processors, default=1))
     most = {each.state.name: each.limits(holder).processors for each in partitions}
-    open_to = [each for each in partitions if (limit := most[each.state.name]) is None or limit >= least]
-    limits = [limit for each in open_to if (limit := most[each.state.name]) is not None]
+    open_to = [each for each in partitions if (limit := most[each.state.name]) is None or limit // threads >= least]
+    limits = [limit // threads for each in open_to if (limit := most[each.state.name]) is not None]
     if not limits or (constraints.max_processors is not None and constraints.max_processors <= min(limits)):
         return open_to, constraints
     return open_to, constraints.model_copy(update={"max_processors": min(limits)})

@@ -47,8 +47,8 @@ def answer(
     ----------
     uid, ask : the question, and the identifier of its answer.
     best : the placement, in the partition ``chosen``.
-    counted : the cluster with the loads that the placement counts with.
-    predictor : the model on it.
+    counted : the cluster, laid out as the job is, with the loads that the placement counts with.
+    predictor : the model on it, with the layout and the clock of the placement.
     warnings : what the user should know.
     configuration : of the daemon.
     ties : names of further partitions that may complete the job first, of which Slurm chooses then.

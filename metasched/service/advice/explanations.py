@@ -36,7 +36,7 @@ def explain_answer(asked: ExplainIn, view: View, models: Models) -> dict[str, An
     predictor = models.predictor(asked.application, partition.platform)
     if predictor is None:
         raise InputError(f"no model of {asked.application} on {partition.platform}")
-    predictor = under(predictor, asked.placement.settings(asked.settings))
+    predictor = under(predictor, asked.placement.record().resource_set.settings(asked.settings))
     return _document(asked.problem_size, asked.placement, predictor, partition.state)
 
 
@@ -83,7 +83,7 @@ def _model_then(
         raise InputError(f"no model of {advice.application} on {platform}")
 
     with suppress(InputError):  # an old model may not know later parameters
-        settings = placement.settings(advice.question.settings)
+        settings = placement.record().resource_set.settings(advice.question.settings)
         able = [under(predictor, settings) for predictor in able]
 
     def off(predictor: Predictor) -> float:

@@ -54,7 +54,10 @@ def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, 
         predictor = known.get(each.state.name)
         if predictor is None or not each.state.up.any():
             continue
-        options = [_wait(asked, each, predictor, processors, queues) for processors in _counts(constraints, each)]
+        options = [
+            _wait(asked, each, predictor, processors, queues)
+            for processors in _counts(constraints, each, asked.threads)
+        ]
         sound = [option for option in options if option is not None]
         if sound:
             found.append(min(sound, key=lambda option: option["wait"] + option["execution_time"]))
@@ -81,10 +84,10 @@ def described(live: LiveClusters, now: float) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _counts(constraints: Constraints, partition: Partition) -> list[int]:
-    """The numbers of processors to try: the requested ones, else powers of two."""
+def _counts(constraints: Constraints, partition: Partition, threads: int) -> list[int]:
+    """The numbers of processes to try, each with some threads: the requested ones, else powers of two."""
     free = int(partition.state.processors[partition.state.up].sum())
-    most = min(constraints.max_processors or 1 << 20, max(partition.total or free, free))
+    most = min(constraints.max_processors or 1 << 20, max(partition.total or free, free) // threads)
     least = constraints.min_processors
     if constraints.processors:
         return [count for count in constraints.processors if least <= count <= most][:COUNTS]
@@ -95,7 +98,7 @@ def _counts(constraints: Constraints, partition: Partition) -> list[int]:
 def _wait(
     asked: RankIn, partition: Partition, predictor: Predictor, processors: int, queues: Queues
 ) -> dict[str, Any] | None:
-    """The wait and the run with some processors; None if the job cannot run."""
+    """The wait and the run with some processes, each with its threads; None if the job cannot run."""
     state = partition.state
     cpu, bandwidth = (float(np.mean(values[state.up])) for values in (state.available_cpu, state.available_bandwidth))
     try:
@@ -103,7 +106,8 @@ def _wait(
         if not math.isfinite(prediction.interval.high):
             return None
         limit = _limit(partition, prediction)
-        wait = queues.one_more(partition.name, processors, limit, prediction.execution_time, partition.scheduler)
+        taken = processors * asked.threads
+        wait = queues.one_more(partition.name, taken, limit, prediction.execution_time, partition.scheduler)
     except InputError:
         return None
     return {

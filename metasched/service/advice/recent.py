@@ -25,13 +25,13 @@ class RecentPlacements:
         self._forgotten_in: View | None = None
 
     def add(self, best: Placement, partition: Partition, state: ClusterState, view: View, now: float) -> None:
-        """Add a placement, with its processors distributed over the free ones of its nodes.
+        """Add a placement, with its processes distributed over its nodes.
 
         Parameters
         ----------
         best : the placement.
         partition : where it is.
-        state : of the partition, with the loads and the free processors that the placement counted with.
+        state : of the partition, laid out as the job is, with the loads and the places that it counted with.
         view : with all partitions, of which others may have the same nodes.
         now : seconds.
         """
@@ -42,8 +42,9 @@ class RecentPlacements:
         left, taken = chosen.processors, []
         for position, node in enumerate(chosen.nodes):
             others = len(chosen.nodes) - position - 1
-            taken.append(max(1, min(int(state.processors[place[node]]), left - others)))
-            left -= taken[-1]
+            processes = max(1, min(int(state.processors[place[node]]), left - others))
+            taken.append(processes * chosen.threads)
+            left -= processes
         if len(self._placed) >= MOST_PLACED:  # several at once, since each time all others are copied
             self._placed = self._placed.only(np.arange(MOST_PLACED) >= MOST_PLACED // 8)
         self._placed = self._placed.plus(

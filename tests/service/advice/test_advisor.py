@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,10 @@ from metasched.advised_placements import Answer, Ask
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.predictors.contract import under
 from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.predictors.load_doubt import predict_one
+from metasched.records import Settings
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.configuration import Configuration
 from metasched.store import documents
@@ -77,6 +81,8 @@ def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path)
             return daemon.placer.answer(ask, time.time())
 
         several = answered(free, held, slow)
+        excluded = daemon.placer.answer(ask.model_copy(update={"clusters": ("free", "slow")}), time.time())
+        assert (excluded.partition, excluded.partitions) == ("free", [])
         assert (several.partition, several.partitions, several.steer) == ("free", ["free", "held"], "partition")
         assert "Slurm chooses among free, held, which are near ties" in several.message
         for alone in (
@@ -109,9 +115,22 @@ def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None
         assert (free.time_limit or 0.0) > 30.0
         assert (small.processors, short.processors, short.time_limit) == (2, free.processors, 30.0)
         assert answered("", account="poor").processors == 1
+        assert answered("small", threads=2, per_node=2).processors == 1
+        refused = answered("", account="poor", threads=2, per_node=2)
+        assert refused.message == "the job requests more processors than its QOS or its account allows"
         assert "more nodes than the partition, the QOS or the account" in answered("narrow").message
         refused = answered("small", processors=(4,), max_processors=None)
         assert refused.message == "the job requests more processors than its QOS or its account allows"
+
+
+def test_a_parameter_that_was_never_learned_leaves_a_placement_with_its_layout(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        ask = Ask(application="cg", problem_size=1900, processors=[4], threads=2, parameters={"steps": 5})
+        answer = daemon.placer.answer(ask, time.time())
+    assert answer.placed
+    assert answer.placement is not None
+    assert (answer.placement.resource_set.threads, answer.node_count) == (2, 2)
+    assert any("parameter 'steps' is unknown" in line for line in answer.warnings)
 
 
 def metered(folder: Path) -> None:
@@ -126,7 +145,7 @@ def metered(folder: Path) -> None:
 
 def test_placements_are_made_for_least_energy_at_a_clock_where_the_configuration_says_so(tmp_path: Path) -> None:
     metered(tmp_path)
-    ask, answers = Ask(application="a", problem_size=900, clusters=frozenset({"east"}), processors=[4]), {}
+    ask, answers = Ask(application="a", problem_size=20_000, clusters=frozenset({"east"}), processors=[4]), {}
     choice = {"policy": "min-energy", "max_slowdown": 0.5, "frequencies": [1200, 2000]}
     for name, energy in (("plain", {}), ("chosen", choice), ("set", choice | {"set_frequency": True})):
         with running(tmp_path, learned=False, mode="act", energy=energy) as daemon:
@@ -141,6 +160,19 @@ def test_placements_are_made_for_least_energy_at_a_clock_where_the_configuration
     assert chosen.energy < plain.energy
     assert [answers[name].frequency for name in ("plain", "chosen", "set")] == [None, None, 1200.0]
     assert "at 1200 MHz" in answers["chosen"].message
+    # The time limit is of the run at this clock.
+    view = under(documents.parse(metered_model(tmp_path), where="a"), Settings(frequency=1200.0))
+    sets, level = chosen.resource_set, Configuration().time_limit_level
+    found = predict_one(view, 20_000, sets.processors, sets.available_cpu, sets.available_bandwidth, level, None)
+    margin, limit = Configuration().time_limit_margin, answers["chosen"].time_limit
+    assert limit == 60.0 * math.ceil(margin * found.interval.high / 60.0)
+    assert limit > (answers["plain"].time_limit or 0.0)
+
+
+def metered_model(folder: Path) -> str:
+    """The model that :func:`metered` stored."""
+    with Store.open(folder / "metasched.db") as store:
+        return json.dumps(store.models.document("a", "east"))
 
 
 def test_a_cap_that_the_cluster_draws_without_the_job_is_named(tmp_path: Path) -> None:

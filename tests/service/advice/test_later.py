@@ -101,6 +101,14 @@ def test_the_earliest_completion_is_chosen_among_the_numbers_of_processors(
     assert (request.available_cpu, request.available_bandwidth) == pytest.approx((0.6, 60.0))
 
 
+def test_each_thread_of_a_job_waits_for_a_processor() -> None:
+    question = RankIn(application="cg", problem_size=700.0, threads=3)
+    (best,), waits = asked_for((partition(),), question, Constraints(), Model())
+    assert [processors for _, processors, *_ in waits] == [3, 12, 24]
+    assert best["processors"] == 1
+    assert best["wait"] == 30.0
+
+
 def test_large_partitions_are_tried_with_the_eight_largest_powers_of_two() -> None:
     question = RankIn(application="cg", problem_size=700.0)
     _, waits = asked_for((partition(total=5000, time_limit=None),), question, Constraints(), Model())

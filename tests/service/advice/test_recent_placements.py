@@ -89,3 +89,21 @@ def test_partitions_that_share_nodes_give_no_processor_twice(tmp_path: Path) -> 
     assert all(wait > 0.0 for wait in waits[4:])
     assert waits[7] > waits[4]
     assert health.found.startswith("2 nodes,")
+
+
+def test_a_job_takes_of_each_node_what_its_layout_takes_there(tmp_path: Path) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        daemon.work.stop()
+        now = time.time()
+        overlapping(daemon, now)
+        for layout, taken in (
+            ({"processors": [2]}, [2]),
+            ({"processors": [4], "per_node": 2}, [2, 2]),
+            ({"processors": [4], "processes_per_node": 2}, [2, 2]),
+            ({"processors": [1], "threads": 2}, [2]),
+            ({"processors": [2], "processes_per_node": 1, "threads": 2}, [2, 2]),
+        ):
+            daemon.clusters.refresh(now := now + 3600.0)
+            placed = daemon.placer.answer(Ask(application="cg", problem_size=1800, partitions=["all"], **layout), now)
+            assert placed.placed, placed.message
+            assert list(daemon.placer.loads(now).recent[-1].processors) == taken
