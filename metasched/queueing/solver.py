@@ -24,6 +24,9 @@ Method = Literal["auto", "exact", "approximate"]
 MEMORY = 2 * 2**30
 #: Numbers that ``auto`` lets an exact solution compute before it turns to the approximate one; a few seconds' worth.
 _CHEAP = 50_000_000
+#: Numbers that could be computed in the time that a step to the next population takes however small the network is: of
+#: one class, and of each class of several.
+_STEP, _STEP_OF_SEVERAL = 200, 1000
 #: Largest classes x classes x stations that Linearizer is asked for.
 _LINEARIZER = 1_000_000
 
@@ -137,9 +140,11 @@ def _is_cheap(network: Network, memory: int) -> bool:
     points = 1
     for jobs in present:
         points *= int(jobs) + 1
-    varying = _varying(network)
-    products = varying * (varying.bit_length() + 2) * int(present.sum()) * present.size
-    return points * (len(network.stations) * present.size + products) <= _CHEAP and _bytes_needed(network) <= memory
+    varying, jobs = _varying(network), int(present.sum())
+    products = varying * (varying.bit_length() + 2) * jobs * present.size
+    steps = jobs * present.size * (_STEP_OF_SEVERAL if present.size > 1 else _STEP)
+    numbers = points * (len(network.stations) * present.size + products) + steps
+    return numbers <= _CHEAP and _bytes_needed(network) <= memory
 
 
 def _size(count: int) -> str:

@@ -146,6 +146,18 @@ def test_what_an_exact_solution_would_take_long_for_is_approximated(jobs: int, s
     assert (solve(network, memory=1 << 50).bounds is None) is exact
 
 
+@pytest.mark.parametrize(
+    ("jobs", "exact"), [((10_000,), True), ((1_000_000,), False), ((5_000, 2), True), ((300_000, 2), False)]
+)
+def test_what_takes_very_many_short_steps_is_approximated(jobs: tuple[int, ...], exact: bool) -> None:
+    one = (1.0,) * len(jobs)
+    classes = tuple(JobClass(f"c{number}", count, 500.0) for number, count in enumerate(jobs))
+    network = Network("large", (Station("s", one, one), Station("t", one, one)), classes)
+    solution = solve(network)
+    assert (solution.bounds is None) is exact
+    assert 0.9 < solution.utilization[0].sum() <= 1.0 + 1e-6
+
+
 def test_where_linearizer_breaks_a_law_the_next_coarser_one_answers() -> None:
     stations = (
         Station("s1", service=(0.0, 5.0), visits=(0.5, 1.0)),
