@@ -61,7 +61,12 @@ def solve(network: Network, method: Method = "auto", *, memory: int = MEMORY) ->
         stations, classes = network.demands.shape
         return Solution(network, "empty", np.zeros(classes), np.zeros((stations, classes)))
     if method == "approximate" or (method == "auto" and not _is_cheap(network, memory)):
-        return _approximate(network)
+        try:
+            return _approximate(network)
+        except PrecisionError:
+            # Between stations that are nearly as slow as each other the approximate queues settle too slowly.
+            if method == "approximate" or _bytes_needed(network) > memory:
+                raise
     return _exact(network, memory)
 
 

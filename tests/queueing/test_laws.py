@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metasched.queueing import solver
 from metasched.queueing.bounds import throughput_bounds
 from metasched.queueing.multi_class import solve_exactly
 from metasched.queueing.network import JobClass, Network, Station
@@ -156,6 +157,19 @@ def test_what_takes_very_many_short_steps_is_approximated(jobs: tuple[int, ...],
     solution = solve(network)
     assert (solution.bounds is None) is exact
     assert 0.9 < solution.utilization[0].sum() <= 1.0 + 1e-6
+
+
+def test_where_the_approximation_does_not_settle_the_exact_solution_answers_if_it_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(solver, "_CHEAP", 1)
+    stations = tuple(Station(name, (seconds,), (1.0,)) for name, seconds in (("s", 1.0), ("t", 0.9999)))
+    network = Network("nearly balanced", stations, (JobClass("c", 10_000),))
+    with pytest.raises(PrecisionError, match="did not converge"):
+        solve(network, "approximate")
+    assert solve(network).bounds is None
+    with pytest.raises(PrecisionError, match="did not converge"):
+        solve(network, memory=1)
 
 
 def test_where_linearizer_breaks_a_law_the_next_coarser_one_answers() -> None:
