@@ -139,7 +139,8 @@ class Backfilling:
         """
         while self._expected and self._expected[0][0] <= now:
             _, job = self._expected.pop(0)
-            ran = now - self.started[job]
+            # What was expected is over, also where the difference of two times is rounded to less.
+            ran = max(now - self.started[job], self._hold[job])
             self._hold[job] = outlived(ran, limits[job])
             insort(self._expected, (self.started[job] + self._hold[job], job))
             self._changed = True

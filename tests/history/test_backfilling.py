@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import made_log
-from metasched.history.backfilling import Backfilling, predicted_starts
+from metasched.history.backfilling import Backfilling, outlived, predicted_starts
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, perturbed, replay
 from metasched.history.run_times.simple import Clairvoyant, Keyed, LastTwo, Requests
@@ -155,3 +155,25 @@ def test_a_job_that_is_put_in_another_place_is_looked_at_there() -> None:
         cluster.submit(job, processors, 50.0, order, job)
     cluster.reorder(3, 1.5)
     assert cluster.schedule(0.0) == [0, 3]
+
+
+class FewLookUps(dict[int, float]):
+    """Limits that are looked up a few times only."""
+
+    asked = 0
+
+    def __getitem__(self, job: int) -> float:
+        self.asked += 1
+        assert self.asked < 5, "the same job is corrected again and again"
+        return super().__getitem__(job)
+
+
+def test_a_job_that_outlives_a_limit_in_parts_of_a_second_is_corrected_to_a_later_time() -> None:
+    start, limit = 1_700_000_341.8692157, 2775.6
+    now = start + limit
+    assert now - start < limit  # as numbers are rounded
+    cluster = Backfilling(4)
+    cluster.submit(0, 4, limit)
+    assert cluster.schedule(start) == [0]
+    cluster.correct(now, FewLookUps({0: limit}))
+    assert cluster.next_correction() == pytest.approx(start + outlived(limit, limit))
