@@ -47,7 +47,8 @@ class Question:
     top : how many placements to return.
     scope : how far the search is exact, see :func:`metasched.placement.search.exact_search.search`.
     level : of the prediction intervals.
-    pareto : return only placements that no other beats in every weighted term at once.
+    pareto : return only placements that no other beats in every weighted term at once; with a saving, the number of
+        processors is one.
     tolerance, rotation : see :func:`metasched.placement.ranking.ties.settle_ties`.
     loads : what is known of the loads besides what was measured last, see :mod:`metasched.placement.loads.counted`.
     settings : layouts on nodes and clocks to choose from, see :func:`metasched.placement.ranking.layouts.layouts`;

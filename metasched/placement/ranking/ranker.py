@@ -220,7 +220,7 @@ def _ascending(found: Found) -> Iterator[int]:
 
 
 def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
-    """Pairs on the Pareto front of the terms that the objective weighs, ascending in score, of those to be advised."""
+    """Pairs on the Pareto front of what the objective weighs, ascending in score, of those to be advised."""
     advised = np.flatnonzero(found.score < ADVISED_UP_TO)
     cluster, processors = layout.cluster_of[found.domain[advised]], found.processors[advised]
     loads = found.cpu[advised], found.bandwidth[advised]
@@ -232,8 +232,10 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
         queue_wait=layout.wait(cluster, processors),
         energy=layout.energy(question.problem_size, cluster, processors, *loads, predicted.execution_time),
     )
-    weighed = [name for name in TERMS if getattr(question.objective, name)]
-    kept = advised[front(np.column_stack([getattr(terms, name) for name in weighed]))]
+    weighed = [getattr(terms, name) for name in TERMS if getattr(question.objective, name)]
+    # Where more processors must save something, fewer are worth something.
+    costs = [*weighed, processors] if question.objective.saving else weighed
+    kept = advised[front(np.column_stack(costs))]
     return kept[np.argsort(found.score[kept], kind="stable")]
 
 

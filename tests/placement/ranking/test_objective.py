@@ -84,6 +84,14 @@ def test_weights_of_core_hours_and_energy_ask_for_fewer_processors() -> None:
         assert frugal.resource_set.processors < fast
 
 
+@pytest.mark.parametrize("weights", [{}, {"core_hours": 1.0}, {"time": 0.0, "risk": 1.0}])
+def test_the_front_holds_the_best_where_more_processors_must_save_something(weights: dict[str, float]) -> None:
+    asked = Question(1.0, objective=Objective(**weights, saving=0.4), pareto=True)
+    every, front = (rank([nodes(8)], Known(traffic=10_000.0), replace(asked, pareto=only)) for only in (False, True))
+    assert front.placements[0].resource_set == every.placements[0].resource_set
+    assert front.gap == 0.0
+
+
 def test_the_front_trades_time_for_core_hours() -> None:
     ranking = rank(
         [nodes(8)], Known(traffic=300.0), Question(1.0, objective=Objective(core_hours=1.0), pareto=True, top=20)
