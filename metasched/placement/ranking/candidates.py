@@ -8,7 +8,7 @@ in the order of that bound until the next bound is no better than the worst one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
@@ -129,7 +129,9 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
     cpu, bandwidth = np.array([(each.available_cpu, each.available_bandwidth) for each in chosen]).T
     predictor, size = layout.predictors[number], around.problem_size
     predicted = predict_many(predictor, size, processors, cpu, bandwidth, level, cluster.doubt(processors, level))
-    shared = around.contention.effects(cluster, predictor, shares, predicted.execution_time)
+    # Others run on all that is there, however this job is laid out.
+    there = replace(cluster, processors=layout.free[number])
+    shared = around.contention.effects(there, predictor, shares, predicted.execution_time)
     slowdown = shared.slowdown
     wait = cluster.queue_wait.at(processors)
     terms = Terms.of(

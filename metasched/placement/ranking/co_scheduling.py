@@ -75,9 +75,9 @@ class Coscheduled:
 
         Parameters
         ----------
-        cluster : where the job may run, laid out as it would be.
+        cluster : where the job may run; its threads and its minima are those of the job's layout.
         predictor : of the job there, with its layout and its clock.
-        shares : the nodes and processors of each alternative, k of them.
+        shares : the nodes and processes of each alternative, k of them.
         execution_time : of the job alone on each, shape (k,), seconds.
         """
         if not self.running.get(cluster.name):
@@ -145,8 +145,7 @@ class Coscheduled:
 
         Between the two the same cluster without the loads that the running jobs make.
         """
-        every = replace(cluster, processors=cluster.processors * cluster.threads, threads=1)
-        whole = self.clusters.get(cluster.name, every)
+        whole = self.clusters.get(cluster.name, cluster)
         number = places(whole.nodes)
         if whole.nodes is cluster.nodes:  # no node is ruled out
             cpu, width = cluster.available_cpu, cluster.available_bandwidth
@@ -158,7 +157,7 @@ class Coscheduled:
             whole = replace(whole, available_cpu=cpu, available_bandwidth=width)
             shares = [Share(position[share.nodes], share.processors) for share in shares]
         else:
-            whole = every
+            whole = cluster
         return whole, _without(whole, self.running[cluster.name]), shares
 
 

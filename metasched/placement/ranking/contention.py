@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a job takes: numbers of its nodes in the cluster's state, and as many of the processors there on each."""
+    """What a job takes: numbers of its nodes in the cluster's state, and its processors or processes on each."""
 
     nodes: Ints
     processors: Ints
@@ -55,9 +55,10 @@ class Contention(Protocol):
 
         Parameters
         ----------
-        cluster : the state, with the jobs already there, laid out as the job would be.
+        cluster : the state, with the jobs already there; its threads and its minima are those of the job's layout, its
+            processors all that there are.
         predictor : of the job there, with its layout and its clock.
-        shares : k alternatives.
+        shares : k alternatives, with the processes on each node.
         execution_time : array of shape (k,), predicted for the job without contention (s).
         """
 

@@ -27,7 +27,8 @@ class Layout:
 
     Parameters
     ----------
-    clusters : the c clusters with the nodes that satisfy the constraints.
+    clusters : the c clusters with the nodes that satisfy the constraints, as the job would be laid out on them.
+    free : of each the processors of its nodes, however the job is laid out.
     predictors : the predictor of each.
     domains : all their domains.
     cluster_of : array of shape (d,), which cluster each domain belongs to.
@@ -37,6 +38,7 @@ class Layout:
     """
 
     clusters: tuple[ClusterState, ...]
+    free: tuple[Ints, ...]
     predictors: tuple[Predictor, ...]
     domains: Domains
     cluster_of: Ints
@@ -201,6 +203,7 @@ def lay_out(
         clusters.
     """
     left: list[ClusterState] = []
+    free: list[Ints] = []
     used: list[Predictor] = []
     ruled_out: dict[str, dict[str, int]] = {}
     # A node has one number in all layouts, so that one set of nodes is known as such.
@@ -219,6 +222,7 @@ def lay_out(
                 ruled_out[cluster.name][f"{clock:g} MHz, at which its processors cannot be held"] = len(cluster.nodes)
                 continue
             left.append(constraints.laid_out(admitted.cluster, each or DEFAULT_SETTINGS))
+            free.append(admitted.cluster.processors)
             used.append(predictor if each is None else under(predictor, each))
             first_node.append(numbered)
         numbered += len(admitted.cluster.nodes)
@@ -237,7 +241,8 @@ def lay_out(
             groups.append((number, (group[idle], node[idle], width[idle])))
     domains, cluster_of = _side_by_side(left, groups, first_node)
     optimistic = None if exact else _side_by_side(left, bounds, first_node)
-    return Layout(tuple(left), tuple(used), domains, cluster_of, np.array(first_node, int), optimistic), ruled_out
+    numbers = np.array(first_node, int)
+    return Layout(tuple(left), tuple(free), tuple(used), domains, cluster_of, numbers, optimistic), ruled_out
 
 
 def _side_by_side(
