@@ -63,11 +63,11 @@ class ResourceSet:
         >>> packed.settings(Settings.of(parameters={"steps": 9})).text
         'processes_per_node 4, steps 9'
         """
-        laid_out = self.processes_per_node is not None or self.threads != 1
+        own = Settings(self.processes_per_node, self.threads)
         return replace(
             asked,
             processes_per_node=self.processes_per_node or asked.processes_per_node,
-            threads=self.threads if laid_out else asked.threads,
+            threads=self.threads if own.laid_out else asked.threads,
             frequency=self.frequency or asked.frequency,
         )
 

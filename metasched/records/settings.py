@@ -74,6 +74,11 @@ class Settings:
                 shown = repr(value[:80]) if isinstance(value, str) else value
                 raise InputError(f"{PARAMETER}{name} is {shown}, expected a finite number or a word")
 
+    @property
+    def laid_out(self) -> bool:
+        """Whether they say how processes are laid out on nodes."""
+        return self.processes_per_node is not None or self.threads != 1
+
     @classmethod
     def of(
         cls,

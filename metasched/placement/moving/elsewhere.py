@@ -21,7 +21,7 @@ from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
-from metasched.records import InputError, Placement
+from metasched.records import DEFAULT_SETTINGS, InputError, Placement, Settings
 
 #: Level of the intervals that doubts are read from.
 LEVEL = 0.95
@@ -36,7 +36,7 @@ class Mover:
     problem_size : N.
     cluster : name of the cluster that it runs on.
     nodes : names of its nodes.
-    processors : processes on each of them.
+    processors : that it takes on each of them.
     elapsed : since it last started (s).
     done : the fraction of it that was done before that.
     moved_ago : how long ago it moved last (s); None where it never did.
@@ -44,6 +44,7 @@ class Mover:
         where they were not measured: then those of now count.
     overlapping : names of further clusters that hold the same nodes.
     dedicated : whether its processors are its own.
+    settings : how its processes are laid out, here and elsewhere, and what its predictors are asked besides.
     """
 
     problem_size: float
@@ -57,6 +58,12 @@ class Mover:
     met_bandwidth: float | None = None
     overlapping: frozenset[str] = frozenset()
     dedicated: bool = True
+    settings: Settings = DEFAULT_SETTINGS
+
+    @property
+    def processes(self) -> int:
+        """Those on all of its nodes together, each with its threads; one on each node at least."""
+        return sum(max(each // self.settings.threads, 1) for each in self.processors)
 
     def __post_init__(self) -> None:
         if not self.nodes or len(set(self.nodes)) < len(self.nodes) or len(self.nodes) != len(self.processors):
@@ -99,7 +106,7 @@ def advise_running(
 ) -> RunningAdvice:
     """Whether a job should move, and where.
 
-    It may take the same number of processors anywhere, its own among them: what it holds would be free.
+    It may have as many processes anywhere, laid out as they are, also on its own nodes: what it holds would be free.
 
     Parameters
     ----------
@@ -119,7 +126,7 @@ def advise_running(
     """
     loads = loads or Loads()
     home = _Home.of(job, clusters, predictors)
-    processors, predictor = home.processors, home.predictor
+    processors, predictor = job.processes, home.predictor
     states = [
         home.state if each.name == job.cluster else vacated(each, job) if each.name in job.overlapping else each
         for each in clusters
@@ -143,6 +150,7 @@ def advise_running(
         scope="top",
         level=level,
         loads=_of_the_rest(loads, left),
+        settings=(job.settings,) if job.settings.laid_out else (),
     )
     # The ranker looks for the least wait + T: what is left of T counts, so waits and costs grow by the inverse.
     moved = [_with_wait(each, (costs(each.name).total + each.queue_wait.seconds) / left) for each in states]
@@ -195,21 +203,17 @@ class _Home:
         nodes = np.array([state.nodes.index(name) for name in job.nodes])
         return cls(job, vacated(state, job), nodes, predictors[job.cluster])
 
-    @property
-    def processors(self) -> int:
-        """Those of the job on all of its nodes together."""
-        return sum(self.job.processors)
-
     def loads(self, state: ClusterState) -> tuple[float, float]:
         """The available CPU and bandwidth (Mbit/s) that it would have there with some loads."""
-        chosen = state.resource_set(self.nodes, self.processors)
+        chosen = state.laid_out(self.job.settings).resource_set(self.nodes, self.job.processes)
         return chosen.available_cpu, float(np.clip(chosen.available_bandwidth, LEAST_WIDTH, BOUNDLESS))
 
     def time(self, cpu: float, bandwidth: float) -> float:
         """The expected time of all of it there (s)."""
-        found = float(np.ravel(self.predictor.expect_many(self.job.problem_size, self.processors, cpu, bandwidth))[0])
+        processes = self.job.processes
+        found = float(np.ravel(self.predictor.expect_many(self.job.problem_size, processes, cpu, bandwidth))[0])
         if not 0 < found < math.inf:
-            raise InputError(f"the model is not defined for {self.processors} processors on {self.job.cluster}")
+            raise InputError(f"the model is not defined for {processes} processors on {self.job.cluster}")
         return found
 
 

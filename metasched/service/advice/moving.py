@@ -138,7 +138,7 @@ class RunningAdvisor:
         mover = Mover(
             mark.problem_size, partition.state.name, job.nodes, job.processors, job.running_for,
             max(asked.done, mark.done), moved_ago, None if math.isnan(cpu) else cpu,
-            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated,
+            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated, mark.settings,
         )  # fmt: skip
         advice = self._advised(mover, usable, known, mark, self._costs(asked, mark, partition, usable), now)
         return Moved(job, mark, partition, advice)

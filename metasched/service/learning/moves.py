@@ -11,12 +11,14 @@ import math
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Move
 from metasched.jobs import moved_comment
 from metasched.node_names import fold, unfold
+from metasched.predictors.contract import under
 from metasched.records import InputError
 from metasched.schedulers.contract import MovesJobs
 from metasched.service.advice.moving import Moved, Observed, RunningAdvisor
@@ -124,15 +126,17 @@ class Moves:
             scheduler=source.name, partition=chosen.name, nodes=nodes, node_count=len(placement.resource_set.nodes),
             processors=placement.resource_set.processors, placement=placement,
             move=Move(
-                cluster=moved.partition.state.name, nodes=fold(job.nodes), processors=sum(job.processors),
+                cluster=moved.partition.state.name, nodes=fold(job.nodes), processors=placement.resource_set.processors,
                 left=1.0 - decision.done, stay=decision.stay, available_cpu=moved.advice.available_cpu,
                 available_bandwidth=moved.advice.available_bandwidth, platform=moved.partition.platform,
             ),
         )  # fmt: skip
+        settings = moved.mark.settings
         ask = Ask(
             application=moved.mark.application, problem_size=moved.mark.problem_size, scheduler=source.name,
             user=job.user_number, job=job.number, time_limit=job.time_limit,
-            parameters=dict(moved.mark.settings.parameters),
+            processes_per_node=settings.processes_per_node, threads=settings.threads,
+            parameters=dict(settings.parameters), frequency=settings.frequency,
         )  # fmt: skip
         advised = AdvisedPlacement(now, ask, answer)
         self._writes.placements([advised])
@@ -183,5 +187,7 @@ class Moves:
         cpu, bandwidth = self._observed(nodes, advice.made_at, advice.made_at + max(taken, 1.0))
         cpu = move.available_cpu if math.isnan(cpu) else cpu
         bandwidth = move.available_bandwidth if math.isnan(bandwidth) else bandwidth
+        with suppress(InputError):  # what it has never learned
+            predictor = under(predictor, advice.question.settings)
         whole = predictor.expect_many(advice.question.problem_size, move.processors, cpu, bandwidth)
         return Made(advice, taken, move.left * float(whole[0]))

@@ -19,7 +19,7 @@ from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
 from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running, vacated
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 
 MODEL = Known(work=1.0, traffic=10.0)
 TIMES = st.floats(1.0, 1e6)
@@ -164,6 +164,27 @@ def test_a_job_may_not_take_fewer_processors_than_it_has() -> None:
     small = ClusterState.make("d", ["m0"])
     found = advised(home, small)
     assert found.placement is None or found.placement.resource_set.processors == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "processes", "nodes"),
+    [
+        (Settings(), 4, {"n2"}),
+        (Settings(2), 4, {"n2", "n3"}),
+        (Settings(None, 2), 2, {"n2"}),
+        (Settings(1, 2), 2, {"n2", "n3"}),
+    ],
+)
+def test_a_job_has_its_layout_also_where_it_moves(settings: Settings, processes: int, nodes: set[str]) -> None:
+    state = ClusterState.make("c", NODES, processors=[0, 0, 4, 4], available_cpu=[0.05, 0.05, 1.0, 0.9])
+    mover = Mover(1000.0, "c", ("n0", "n1"), (2, 2), 10.0, met_cpu=1.0, settings=settings)
+    found = advise_running(mover, [state], {"c": MODEL}, lambda name: Costs())
+    assert found.decision.move
+    assert found.placement is not None
+    sets = found.placement.resource_set
+    assert (sets.processors, set(sets.nodes)) == (processes, nodes)
+    here = MODEL.expect_many(1000.0, processes, found.available_cpu, found.available_bandwidth).item()
+    assert found.decision.stay == pytest.approx((1.0 - found.decision.done) * here)
 
 
 def test_unknown_places_are_refused() -> None:

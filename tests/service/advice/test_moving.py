@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from known_model import Known
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.cli.placements.advise_running import advice_lines
@@ -18,8 +20,8 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.moving.elsewhere import Mover
-from metasched.records import Load
-from metasched.service.advice.moving import _without
+from metasched.records import Load, Settings
+from metasched.service.advice.moving import RunningAdvisor, _without
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.learning.moves import Moves
@@ -197,6 +199,37 @@ def test_of_moves_that_are_judged_together_none_is_counted_before_all_can_be(dae
     assert (moves.paid, moves.regretted, moves.made) == (0, 0, [])
     moves.judge(ended)
     assert (moves.paid, moves.regretted) == (1, 1)
+
+
+@dataclass(frozen=True)
+class InSteps(Known):
+    """Computes as long as its steps take."""
+
+    def under(self, settings: Settings) -> InSteps:
+        return replace(self, work=self.work * float(dict(settings.parameters).get("steps", 1.0)))
+
+
+def test_a_move_is_judged_by_what_its_own_parameters_make_of_the_stay(daemon: Daemon) -> None:
+    loaded(daemon, 0.05)
+    now, view = daemon.clock.now(), daemon.clusters.view
+    job = replace(JOB, number="11", comment=f"{MARK},steps=50,threads=1")
+    models: Any = SimpleNamespace(
+        on=lambda application, usable, settings, user: {
+            each.state.name: InSteps(traffic=0.0).under(settings) for each in usable
+        },
+        predictor=lambda application, platform, user: InSteps(traffic=0.0),
+    )
+    advisor = RunningAdvisor(daemon.placer, models, daemon._observed, daemon.running_advisor._moving)
+    moves = Moves(advisor, daemon.writes, daemon._observed, models, daemon.metrics)
+    moved = advisor.about(job, view, now, within="toy")
+    assert moves._move(Moving(), moved, view, now)
+    advice = moves.made[0].advice
+    assert advice.question.settings.parameters == (("steps", 50.0),)
+    outcome = Outcome("east", "main", ("n2",), 1, 1.0, 0, job="11", scheduler="toy", start=now)
+    moves.judge([replace(advice, outcome=outcome)])
+    (made,) = moves.made
+    assert made.staying == pytest.approx(moved.advice.decision.stay, rel=0.2)
+    assert made.staying > 1800.0 * 100.0 * 25.0
 
 
 def page(daemon: Daemon, **token: Any) -> str:
