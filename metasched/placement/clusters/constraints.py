@@ -202,7 +202,10 @@ class Constraints(ValidatedFields, BaseModel):
     def excluded(self, cluster: ClusterState) -> dict[str, Flags]:
         """For each demand that is set, the nodes of a cluster that it excludes: arrays of shape (n,)."""
         size = len(cluster.nodes)
-        ruled_out: dict[str, Flags] = {"down or drained": ~cluster.up, "no free processor": cluster.processors < 1}
+        ruled_out: dict[str, Flags] = {
+            "down, drained or reserved": ~cluster.up,
+            "no free processor": cluster.processors < 1,
+        }
         if self.clusters:
             ruled_out[f"cluster {' or '.join(self.clusters)} only"] = np.full(size, cluster.name not in self.clusters)
         if self.exclude:

@@ -20,11 +20,11 @@ from metasched.records import InputError
 from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
 
-#: States and flags of nodes that no job may be sent to.
+#: States and flags of nodes that no job may be sent to; jobs that name a reservation are not placed.
 NOT_UP = frozenset(
-    {"DOWN", "DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "NOT_RESPONDING",
-     "POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN", "POWERING_UP", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PLANNED_DOWN",
-     "INVAL", "INVALID_REG"}
+    {"DOWN", "DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "RESERVED",
+     "NOT_RESPONDING", "POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN", "POWERING_UP", "REBOOT_ISSUED",
+     "REBOOT_REQUESTED", "PLANNED_DOWN", "INVAL", "INVALID_REG"}
 )  # fmt: skip
 
 

@@ -110,7 +110,7 @@ class ClusterState:
     speed : array of shape (n,), relative to the node that the model was learned on.
     memory : array of shape (n,), megabytes, NaN where unknown.
     jobs : array of shape (n,), jobs that already run there.
-    up : array of shape (n,), False where the node is down or drained.
+    up : array of shape (n,), False where the node is down, drained or reserved.
     age : array of shape (n,), how old the measurements are (s).
     features : for each node the words that constraints may ask for.
     network : what lies between the nodes.

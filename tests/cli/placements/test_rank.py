@@ -281,7 +281,7 @@ def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
     printed = capsys.readouterr()
     assert leaving.value.code == 1
     assert "no feasible resource set" in json.loads(printed.out)["why"]
-    assert "4 ruled out (down or drained)" in printed.err
+    assert "4 ruled out (down, drained or reserved)" in printed.err
 
 
 def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None:

@@ -76,7 +76,7 @@ DEMANDS: list[tuple[dict[str, Any], dict[str, list[int]]]] = [
 def test_nodes_are_ruled_out_by_each_demand_that_they_fail(
     demand: dict[str, Any], ruled_out: dict[str, list[int]]
 ) -> None:
-    every = {"down or drained": [3], "no free processor": [1]} | ruled_out
+    every = {"down, drained or reserved": [3], "no free processor": [1]} | ruled_out
     constraints = Constraints(**demand)
     assert {name: np.flatnonzero(flags).tolist() for name, flags in constraints.excluded(CLUSTER).items()} == every
     left = [node for node in range(4) if not any(node in gone for gone in every.values())]
@@ -225,6 +225,9 @@ def node(**changes: Any) -> dict[str, Any]:
         ({"state": "down"}, (8, 0, False, set())),
         ({"state": ["IDLE", "DRAIN"]}, (8, 0, False, set())),
         ({"state_flags": ["maint"]}, (8, 0, False, set())),
+        ({"state_flags": ["RESERVED"]}, (8, 0, False, set())),
+        ({"state": ["MIXED", "RESERVED"], "alloc_cpus": 2}, (6, 1, False, set())),
+        ({"state_flags": ["PLANNED"]}, (8, 0, True, set())),
         ({"features": "ib,,gpu"}, (8, 0, True, {"ib", "gpu"})),
         ({"active_features": ["ib"], "features": ["x"]}, (8, 0, True, {"ib"})),
     ],

@@ -63,7 +63,7 @@ def test_a_drained_node_is_not_taken_and_an_unknown_one_refused() -> None:
     cluster = ClusterState.make("c", ["a", "b"])
     ranking = rank(drained([cluster], {"a"}), Known(), Question(1.0))
     assert {placement.resource_set.nodes for placement in ranking.placements} == {("b",)}
-    assert ranking.ruled_out["c"] == {"down or drained": 1}
+    assert ranking.ruled_out["c"] == {"down, drained or reserved": 1}
     with pytest.raises(InputError, match="node x is in none of the clusters"):
         drained([cluster], {"x"})
 

@@ -98,7 +98,7 @@ def test_constraints_weights_and_drained_nodes_count(client: TestClient) -> None
     assert thrifty["costs"]["core_hours"] == pytest.approx(thrifty["execution_time"] / 3600)
     left = ranking(client, drain="e[1-3]", clusters=["east"], max_processors=4, top=50)
     assert {node for each in left["placements"] for node in each["nodes"]} == {"e4"}
-    assert left["ruled_out"]["east"] == {"down or drained": 3}
+    assert left["ruled_out"]["east"] == {"down, drained or reserved": 3}
 
 
 def test_with_no_feasible_set_it_says_why(client: TestClient) -> None:
