@@ -11,12 +11,13 @@ import logging
 import os
 import socket
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from monitors.recurring_faults import RecurringFaults
 
@@ -71,6 +72,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     _waiting_since: float | None = None
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
+    _unanswered: Sequence[RequestResponseCycle] = ()
     _head = 0
     _peer: Peer | None = None
     #: The head of a request that asks for another protocol, whose body the parser would leave out.
@@ -99,8 +101,10 @@ class DeadlineProtocol(HttpToolsProtocol):
                 longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel both deadlines when the connection is lost."""
+        """Cancel both deadlines when the connection is lost, and tell all requests of it, not the last one alone."""
         self._stop_waiting()
+        for cycle in self._unanswered:
+            cycle.disconnected = True
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -173,6 +177,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
         self.headers = []
+        self._unanswered = [*(each for each in self._unanswered if not each.response_complete), self.cycle]
 
     def on_chunk_header(self) -> None:
         """A piece of a body begins."""

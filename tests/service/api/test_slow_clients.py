@@ -269,6 +269,49 @@ async def _made(sent: list[bytes]) -> list[bool]:
     return closed
 
 
+class Lost(Wire):
+    """A connection that takes nothing any more once it is lost."""
+
+    lost = False
+
+    def write(self, data: Any) -> None:
+        if self.lost:
+            raise RuntimeError("the connection is lost")
+        super().write(data)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_client_that_is_gone_while_its_requests_wait_is_no_fault(
+    count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert asyncio.run(_gone(count)) == b""
+    assert caplog.text == ""
+
+
+async def _gone(count: int) -> bytes:
+    """What a client is sent that is gone before the first of its requests is answered."""
+    answer = asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await answer.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None)
+    config.load()
+    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
+    wire = Lost()
+    protocol.connection_made(wire)
+    protocol.data_received(count * GET)
+    await asyncio.sleep(0)
+    wire.closed = wire.lost = True
+    protocol.connection_lost(None)
+    answer.set()
+    while protocol.tasks:
+        await asyncio.sleep(0)
+    return wire.sent
+
+
 def test_malformed_requests_are_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
