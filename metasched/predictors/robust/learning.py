@@ -101,11 +101,13 @@ class RobustLearner(LearnedState[RobustState]):
         numbers = [first + place for place, run in enumerate(self.window) if run.user not in not_believed]
         known = self.known(not_believed)
         model = known.model()
-        # The last runs count as if each had been predicted by a model of the others.
-        own = range(len(known.runs) - len(taught), len(known.runs))
-        last = range(len(taught))[-REMEMBERED:] if len(model.weights) == len(known.runs) else ()
-        error, spread = (values[own] for values in model.process.leave_one_out())
-        surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
+        # The last runs count as if each had been predicted by a model of the others, where the process uses all runs.
+        surprises: tuple[Surprise, ...] = ()
+        if len(model.weights) == len(known.runs):
+            own = range(len(known.runs) - len(taught), len(known.runs))
+            last = range(len(taught))[-REMEMBERED:]
+            error, spread = (values[own] for values in model.process.leave_one_out())
+            surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
         self._state = RobustState(
             model,
             imagined(DEGREES),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from candidate_functions.terms import Observations
+from metasched.predictors.gaussian_process import COVERING, NEWEST
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -148,6 +149,16 @@ def test_runs_of_which_no_load_was_measured_are_learned() -> None:
     predictor.learn(unmeasured(runs(1, seed=9)[0]))
     found = predictor.predict(Request(1000, 4, 0.8, 90.0))
     assert 0 < found.interval.low < found.execution_time < found.interval.high < math.inf
+
+
+@pytest.mark.parametrize("more", [0, 1, 200])
+def test_runs_beyond_those_that_the_process_uses_are_fitted(more: int) -> None:
+    learned = runs(NEWEST + COVERING + more)
+    predictor = RobustPredictor().fit(learned)
+    assert len(predictor.window) == len(learned)
+    errors = [predictor.predict(run.request).execution_time / run.execution_time - 1.0 for run in learned[::20]]
+    assert float(np.median(np.abs(errors))) < 0.2
+    assert bool(predictor.state.surprises) == (more == 0)
 
 
 @pytest.mark.parametrize("known", [True, False])
