@@ -489,11 +489,17 @@ class Models:
         """Have models that borrowed learn again from what the others still have to lend."""
         for platform in self._predictors.platforms(application):
             key = application, platform
-            known = self._predictors.get(key)
-            if known is not None and borrowed_by(known):
-                self._changed.add(key)
-                borrow(known, self._lent(key))
-                known.fit(known.window)
+            try:
+                known = self._predictors.get(key)
+                if known is not None and borrowed_by(known):
+                    self._changed.add(key)
+                    borrow(known, self._lent(key))
+                    known.fit(known.window)
+            except StoreError as error:  # the next sweep has it made anew: it must not keep what is forgotten
+                _log.warning("the model of %s on %s is learned again later: %s", *key, error)
+                self._predictors.pop(key)
+                self._changed.discard(key)
+                self._lost.add(key)
 
     def _settle(self) -> None:
         for key in self._unsettled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -13,7 +13,7 @@ from threading import Event, Thread
 import pytest
 from waiting import until
 
-from metasched.predictors.contract import Saved
+from metasched.predictors.contract import Saved, borrowed_by
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -270,19 +270,51 @@ def test_a_run_that_somebody_spoiled_keeps_no_other_from_being_learned(tmp_path:
         assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 1
 
 
-def test_what_was_forgotten_is_lent_to_nobody(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "metasched.db") as store:
-        records = [RecordedRun(run("old", n, 2)) for n in (300.0, 500.0, 800.0)] + [RecordedRun(run("new", 400.0, 2))]
-        store.runs.add_all(records)
+@contextmanager
+def lending(path: Path) -> Iterator[tuple[Models, Selection]]:
+    """Models of which one has a run of its own and borrows three of another's, and these."""
+    with Store.open(path) as store:
+        lent = [RecordedRun(run("old", n, 2)) for n in (300.0, 500.0, 800.0)]
+        store.runs.add_all(lent)
         models = Models(store)
         models.start()
-        models.save()
-        known = models.forget(Selection(uids=tuple(record.uid for record in records[:3])))
-        assert known.runs == 3
+        until(lambda: models.answering(("cg", "old")) is not None)
+        own = RecordedRun(run("new", 400.0, 2))
+        store.runs.add_all([own])
+        models.learn(own)
+        until(lambda: borrowed(models) == 3)
+        yield models, Selection(uids=tuple(record.uid for record in lent))
+
+
+def borrowed(models: Models) -> int:
+    """How many runs the model with one run of its own has borrowed."""
+    known = models.answering(("cg", "new"))
+    return 0 if known is None else len(borrowed_by(known))
+
+
+def test_what_was_forgotten_is_lent_to_nobody(tmp_path: Path) -> None:
+    with lending(tmp_path / "metasched.db") as (models, those):
+        assert models.forget(those).runs == 3
         models.stop()
-        found = models.predictor("cg", "new")
-        assert isinstance(found, RobustPredictor)
-        assert (found.lent, len(found.window)) == ((), 1)
+        assert borrowed(models) == 0
+        assert models.learned_by(("cg", "new")).runs == 1
+
+
+def test_what_was_forgotten_is_lent_to_nobody_though_the_database_fails_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: object) -> tuple[Run, ...]:
+        raise StoreError("the disk does not answer")
+
+    with lending(tmp_path / "metasched.db") as (models, those):
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(models, "_lent", failing)
+            models.forget(those)
+        models.sweep()
+        models.stop()
+        known = models.answering(("cg", "new"))
+        assert known is not None
+        assert (borrowed(models), len(known.window)) == (0, 1)
 
 
 class Elsewhere(FitWorkers):
