@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,15 @@ from metasched.schedulers import forwarded_signals
 from metasched.schedulers.forwarded_signals import forwarding
 
 SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """No signal is ignored, as some are in what a shell runs in the background."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
