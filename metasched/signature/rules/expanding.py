@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,13 @@ class _Actions:
     """Deduplicates actions: equal ones get the same number in the table."""
 
     table: ActionTable
-    known: dict[tuple[object, ...], int]
+    known: dict[Shape, dict[tuple[object, ...], int]] = field(default_factory=dict)
+    first: dict[Shape, tuple[list[tuple[float, ...]], range]] = field(default_factory=dict)
 
     def number(self, shape: Shape, numbers: tuple[float, ...], lists: tuple[Floats, ...] = ()) -> int:
-        key = (shape, numbers, tuple(each.tobytes() for each in lists))
-        if key not in self.known:
+        known = self._known(shape)
+        key = (*numbers, *(each.tobytes() for each in lists))
+        if key not in known:
             single, several = iter(numbers), iter(lists)
             spelled: list[float] = []
             for letter in shape.pattern:
@@ -46,8 +48,26 @@ class _Actions:
                     spelled += next(several).tolist()
                 else:
                     spelled.append(next(single))
-            self.known[key] = self.table.add(shape.name, spelled, shape.tail)
-        return self.known[key]
+            known[key] = self.table.add(shape.name, spelled, shape.tail)
+        return known[key]
+
+    def numbers(self, shape: Shape, columns: list[Floats]) -> Ints:
+        """The numbers of actions without lists, which all differ, from the columns of what they hold."""
+        rows = [*zip(*(each.tolist() for each in columns), strict=True)]
+        if shape not in self.known and shape not in self.first:
+            # Many shapes have one place in a program: there may be millions of rows, which nobody looks up.
+            added = self.table.extend(shape.name, rows, shape.tail)
+            self.first[shape] = rows, added
+            return np.arange(added.start, added.stop)
+        known = self._known(shape)
+        new = [row for row in rows if row not in known]
+        known.update(zip(new, self.table.extend(shape.name, new, shape.tail), strict=True))
+        return np.fromiter(map(known.__getitem__, rows), dtype=np.int64, count=len(rows))
+
+    def _known(self, shape: Shape) -> dict[tuple[object, ...], int]:
+        if shape in self.first:
+            self.known[shape] = dict(zip(*self.first.pop(shape), strict=True))
+        return self.known.setdefault(shape, {})
 
 
 @dataclass(frozen=True)
@@ -111,12 +131,12 @@ def sampled(application: Application, count: int, longest: int, outer: int = 0) 
         raise InputError(f"{count} processes are asked for, expected from 1 to {MOST_PROCESSES}")
     if application.parts:
         return _spliced(application, count)
-    return _sampled(application, count, longest, outer, _Actions(ActionTable(), {}))
+    return _sampled(application, count, longest, outer, _Actions(ActionTable()))
 
 
 def _spliced(application: Application, count: int) -> Sample:
     """The trace of a program in parts; turns of its loops may have little in common, so that none is left out."""
-    actions = _Actions(ActionTable(), {})
+    actions = _Actions(ActionTable())
     outside = _sampled(application, count, 0, 0, actions).trace.processes
     (role,) = application.roles.values()
     places, _ = positions(application, role, 0, count)
@@ -272,25 +292,25 @@ def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, acti
     if not columns:
         return np.full((1, 1), actions.number(shape, ()))
     different, which = _different(columns)
-    numbers = np.array([actions.number(shape, row) for row in different])
-    return numbers[np.broadcast_to(which, together)]
+    return actions.numbers(shape, different)[np.broadcast_to(which, together)]
 
 
-def _different(columns: list[Floats]) -> tuple[list[tuple[float, ...]], Ints]:
+def _different(columns: list[Floats]) -> tuple[list[Floats], Ints]:
     """The different rows of columns that broadcast to one shape, in order, and which of them stands at each place.
 
     Examples
     --------
     >>> _different([np.array([[2.0], [1.0]]), np.array([[5.0, 5.0]])])[0]
-    [(1.0, 5.0), (2.0, 5.0)]
+    [array([1., 2.]), array([5., 5.])]
     """
-    rows: list[tuple[float, ...]] = [()]
+    rows: list[Floats] = []
     which: Ints = np.zeros((1, 1), dtype=np.int64)
     # Column by column: most depend on the rank alone or on the place alone, so that what is sorted stays small.
     for column in columns:
         values, place = _values(column)
         pairs, which = _values(which * values.size + place)
-        rows = [(*rows[pair // values.size], float(values[pair % values.size])) for pair in pairs.tolist()]
+        before, last = np.divmod(pairs, values.size)
+        rows = [*(each[before] for each in rows), values[last]]
     return rows, which
 
 

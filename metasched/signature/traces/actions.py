@@ -157,6 +157,27 @@ class ActionTable:
         self.lists[len(self.shape) - 1] = tuple(lists)
         return len(self.shape) - 1
 
+    def extend(self, name: str, rows: Sequence[tuple[float, ...]], tail: bool = False) -> range:
+        """Add actions of one name with as many numbers each, as :meth:`add` does, and return their numbers."""
+        first = len(self.shape)
+        if not rows or _plain(name) in LISTS:
+            for row in rows:
+                self.add(name, row, tail)
+            return range(first, len(self.shape))
+        # Their shapes differ by which of their ranks are null.
+        peers = [place for place in PEERS.get(name.lower(), ()) if place < len(rows[0])]
+        nulls = sum((np.array([row[place] for row in rows]) == NULL) << bit for bit, place in enumerate(peers))
+        _, examples, which = np.unique(np.broadcast_to(nulls, len(rows)), return_index=True, return_inverse=True)
+        places = []
+        for example in examples.tolist():
+            shape, _ = shape_of(name, rows[example], tail)
+            places.append(self._known.setdefault(shape, len(self.shapes)))
+            if places[-1] == len(self.shapes):
+                self.shapes.append(shape)
+        self.shape += np.array(places)[which].tolist()
+        self.numbers += rows
+        return range(first, len(self.shape))
+
     def text(self, action: int) -> str:
         """The action as SimGrid writes it, without its rank."""
         shape = self.shapes[self.shape[action]]

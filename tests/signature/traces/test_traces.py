@@ -50,6 +50,29 @@ def test_amounts_below_zero_are_refused(action: str, tmp_path: Path) -> None:
         read_ti_trace(tmp_path / "run.ti")
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["isend", "sendRecv", "wait", "compute", "reducescatter"]),
+            st.booleans(),
+            st.lists(st.tuples(*[st.sampled_from([float(NULL), 0.0, 1.0, 2.5])] * 4), max_size=6),
+        ),
+        max_size=4,
+    )
+)
+def test_actions_added_together_are_those_added_one_by_one(
+    groups: list[tuple[str, bool, list[tuple[float, ...]]]],
+) -> None:
+    together, single = ActionTable(), ActionTable()
+    for name, tail, rows in groups:
+        numbers = [*together.extend(name, rows, tail)]
+        assert numbers == [single.add(name, row, tail) for row in rows]
+    actions = range(len(single.shape))
+    assert [together.text(each) for each in actions] == [single.text(each) for each in actions]
+    assert [together.shapes[each] for each in together.shape] == [single.shapes[each] for each in single.shape]
+    assert together.numbers == single.numbers
+
+
 def test_the_bytes_of_operations_of_some_processes_count() -> None:
     table = ActionTable()
     volumes = [
