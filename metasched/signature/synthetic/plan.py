@@ -148,7 +148,7 @@ def _ends(sample: Sample, found: Exchanges) -> bool:
     """Whether all processes of the sample run to their end."""
     costs = BlockCosts(assumed().placement(len(sample.trace.processes)), LABEL)
     try:
-        run(sample.trace, found, np.zeros(found.event.max(initial=-1) + 1, dtype=np.int64), costs)
+        run(sample.trace, found, np.zeros(found.event.max(initial=-1) + 1, dtype=np.int64), [costs])
     except InputError:
         return False
     return True

@@ -3,12 +3,14 @@
 As in :mod:`metasched.simulation.engine`, a message is under way as long as its block takes, and a link carries one
 after another. Here calls may be non-blocking, so posting costs nothing; a blocking send of a small message goes on at
 once, of a large one when it has arrived. All processes advance together, one operation a round, as arrays; those that
-wait rest until a message of theirs departs, those in a collective operation until all are there.
+wait rest until a message of theirs departs, those in a collective operation until all are there. Who goes on in a round
+depends on what was posted, not on when, so the rounds of several machines are run as one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,14 +46,16 @@ class Clocks:
     waiting: Floats
 
 
-def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats | None = None) -> Clocks:
-    """Run the operations of a trace.
+def run(
+    trace: Trace, found: Exchanges, phases: Ints, costs: Sequence[Costs], pace: Floats | None = None
+) -> list[Clocks]:
+    """Run the operations of a trace on each of several machines.
 
     Parameters
     ----------
     trace, found : what is done, and the same as operations.
     phases : of each event of the trace, its phase.
-    costs : of work, messages and collective operations.
+    costs : of work, messages and collective operations on each machine.
     pace : seconds of an instruction where they were measured, an array of shape (processes, phases), else 0.
 
     Raises
@@ -67,41 +71,48 @@ class _Rounds:
 
     Attributes
     ----------
-    at, clock, out, into : arrays of shape (processes,): the next operation of each process, its clock, and when its
-        link is free to send and to receive (s).
-    sent, asked, there_at : arrays of shape (messages,): when each was posted, its receiver asked for it, and it
-        arrives (s); NaN before.
-    spent : array of shape (2, processes, phases): seconds of work, and of calls.
+    at : array of shape (processes,): the next operation of each process.
+    clock, out, into : arrays of shape (processes, machines): the clock of each process, and when its link is free to
+        send and to receive (s).
+    sent, asked, there_at : arrays of shape (messages, machines): when each was posted, its receiver asked for it, and
+        it arrives (s); NaN before.
+    spent : array of shape (2, processes, phases, machines): seconds of work, and of calls.
     """
 
-    def __init__(self, trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats | None) -> None:
+    def __init__(
+        self, trace: Trace, found: Exchanges, phases: Ints, costs: Sequence[Costs], pace: Floats | None
+    ) -> None:
         self.count, self.table, self.found = len(trace.processes), trace.table, found
-        self.takes, self.busy = costs.messages(found)
+        self.takes, self.busy = (
+            np.stack(each, axis=1) for each in zip(*(one.messages(found) for one in costs), strict=True)
+        )
         self.eager = found.size < RENDEZVOUS
         actions = range(len(trace.table.shape))
         self.work = np.array([trace.table.instructions(each) for each in actions])
         # Who takes part in an operation of some processes is not known: each spends its time as if all came at once.
-        self.apart = np.array([_apart(trace.table, each, costs) for each in actions])
+        self.apart = np.array([[_apart(trace.table, each, one) for one in costs] for each in actions])
         number_of_phases = int(phases.max(initial=0)) + 1
-        self.pace = np.repeat(np.asarray(costs.work())[:, None], number_of_phases, axis=1)
+        by_entry = np.stack([one.work() for one in costs], axis=1)
+        self.pace = np.repeat(by_entry[:, None], number_of_phases, axis=1)
         if pace is not None:
-            self.pace = np.where(pace > 0.0, costs.stretch * pace, self.pace)
-        self.meeting = _Collectives(trace.table, costs)
+            measured = pace[..., None]
+            self.pace = np.where(measured > 0.0, [one.stretch for one in costs] * measured, self.pace)
+        self.meetings = [_Collectives(trace.table, one) for one in costs]
 
         self.at, self.last = found.first[:-1].copy(), found.first[1:]
-        self.clock, self.out, self.into = (np.zeros(self.count) for _ in range(3))
-        self.sent, self.asked, self.there_at = (np.full(found.size.size, np.nan) for _ in range(3))
+        self.clock, self.out, self.into = (np.zeros((self.count, len(costs))) for _ in range(3))
+        self.sent, self.asked, self.there_at = (np.full(self.takes.shape, np.nan) for _ in range(3))
         # Nobody waits for what has one end only.
         self.there_at[found.half] = 0.0
-        self.spent = np.zeros((2, self.count, number_of_phases))
+        self.spent = np.zeros((2, self.count, number_of_phases, len(costs)))
         self.phase = phases[found.event]
         self.target = np.where(found.half, found.source, found.target)
         self.resting, self.gathered = np.zeros(self.count, dtype=bool), 0
         #: Both ends of the messages that have departed in this round.
         self.ends_of: list[Ints] = []
 
-    def clocks(self) -> Clocks:
-        """The clocks once all operations are done; InputError when processes wait for each other."""
+    def clocks(self) -> list[Clocks]:
+        """The clocks of each machine once all operations are done; InputError when processes wait for each other."""
         active = np.flatnonzero(self.at < self.last)
         while active.size:
             kinds = self.found.kind[self.at[active]]
@@ -122,12 +133,13 @@ class _Rounds:
             stuck = int(np.argmax(behind))
             name = self.table.shapes[self.table.shape[int(self.found.action[self.at[stuck]])]].name
             raise InputError(f"the processes wait for each other: process {stuck} in {name}")
-        return Clocks(self.clock, self.spent[0], self.spent[1])
+        machines = range(len(self.meetings))
+        return [Clocks(self.clock[:, one].copy(), *self.spent[..., one].copy()) for one in machines]
 
     def _work(self, working: Ints) -> Ints:
         step = self.at[working]
         action, phase = self.found.action[step], self.phase[step]
-        took, alone = self.work[action] * self.pace[working, phase], self.apart[action]
+        took, alone = self.work[action, None] * self.pace[working, phase], self.apart[action]
         self.clock[working] += took + alone
         self.spent[0, working, phase] += took
         self.spent[1, working, phase] += alone
@@ -138,7 +150,8 @@ class _Rounds:
         messages = self.found.message[self.found.request[self.at[posting]]]
         now, eager, asked = self.clock[posting], self.eager[messages], self.asked[messages]
         self.sent[messages] = now
-        self._depart(messages, np.where(eager, now, np.fmax(now, asked)), eager | ~np.isnan(asked))
+        since = np.where(eager[:, None], now, np.fmax(now, asked))
+        self._depart(messages, since, eager | ~np.isnan(asked[:, 0]))
         return posting
 
     def _ask(self, asking: Ints) -> Ints:
@@ -146,7 +159,7 @@ class _Rounds:
         messages = self.found.message[self.found.request[self.at[asking]]]
         now, sent = self.clock[asking], self.sent[messages]
         self.asked[messages] = now
-        self._depart(messages, np.fmax(now, sent), ~self.eager[messages] & ~np.isnan(sent))
+        self._depart(messages, np.fmax(now, sent), ~self.eager[messages] & ~np.isnan(sent[:, 0]))
         return asking
 
     def _depart(self, messages: Ints, since: Floats, ready: NDArray[np.bool_]) -> None:
@@ -181,20 +194,21 @@ class _Rounds:
             some = np.flatnonzero(complete & (place < many))
             requests = first[some] + place
             messages = found.message[requests]
-            complete[some] &= (found.sending[requests] & self.eager[messages]) | ~np.isnan(self.there_at[messages])
+            arrives = ~np.isnan(self.there_at[messages, 0])
+            complete[some] &= (found.sending[requests] & self.eager[messages]) | arrives
         waiting, first, many = waiting[complete], first[complete], many[complete]
         if not waiting.size:
             return waiting
-        until = self.clock[waiting].copy()
+        until = self.clock[waiting]
         for place in range(most):
             some = np.flatnonzero(place < many)
             requests = first[some] + place
             messages, receiver = found.message[requests], waiting[some]
             arrived = self.there_at[messages]
-            gets = ~found.sending[requests]
+            gets = ~found.sending[requests, None]
             arrived = np.where(gets, np.maximum(arrived, self.into[receiver] + self.busy[messages]), arrived)
             self.into[receiver] = np.where(gets, arrived, self.into[receiver])
-            arrived = np.where(gets | ~self.eager[messages], arrived, 0.0)
+            arrived = np.where(gets | ~self.eager[messages, None], arrived, 0.0)
             until[some] = np.maximum(until[some], arrived)
         self.spent[1, waiting, self.phase[self.at[waiting]]] += until - self.clock[waiting]
         self.clock[waiting] = until
@@ -203,7 +217,10 @@ class _Rounds:
     def _meet(self) -> Ints:
         """The collective operation in which all processes are."""
         everybody = np.arange(self.count)
-        ends = self.meeting.ends(self.found.action[self.at], self.clock, self.out)
+        actions = self.found.action[self.at]
+        ends = np.stack(
+            [each.ends(actions, self.clock[:, one], self.out[:, one]) for one, each in enumerate(self.meetings)], axis=1
+        )
         self.spent[1, everybody, self.phase[self.at]] += ends - self.clock
         self.clock[:] = ends
         np.maximum(self.out, self.clock, out=self.out, where=ends > 0)

@@ -438,10 +438,8 @@ def _clocked(
     pace, warnings = _pace(application, sample, executed, phases)
     try:
         found = exchanges(sample.trace)
-        return [
-            ClockedRun(run(sample.trace, found, phases, each, pace), weights, executed, warnings)
-            for each in costs_of(sample)
-        ]
+        clocks = run(sample.trace, found, phases, costs_of(sample), pace)
+        return [ClockedRun(each, weights, executed, warnings) for each in clocks]
     except InputError:
         if final:
             raise

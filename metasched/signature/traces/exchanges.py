@@ -132,10 +132,10 @@ def _read(trace: Trace) -> _Actions:
 def _ordinals(keys: Ints) -> tuple[Ints, Ints, Ints]:
     """A stable order of keys, the keys in it, and how many equal ones are before each, in the original order."""
     order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    starts = np.searchsorted(ordered, ordered, side="left")
+    ordered, places = keys[order], np.arange(keys.size)
+    starts = np.maximum.accumulate(np.where(np.diff(ordered, prepend=ordered[:1] - 1) != 0, places, 0))
     ordinal = np.empty(keys.size, dtype=np.int64)
-    ordinal[order] = np.arange(keys.size) - starts
+    ordinal[order] = places - starts
     return order, ordered, ordinal
 
 
@@ -165,22 +165,21 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
     events = np.concatenate(trace.processes).astype(np.int64)
     owner = np.repeat(np.arange(count), [each.size for each in trace.processes])
     many = read.operations[events]
-    event = np.repeat(np.arange(events.size), many)
-    begins = np.cumsum(many) - many
-    place = np.arange(event.size) - begins[event]
-    action, process = events[event], owner[event]
+    event, action, process = (np.repeat(each, many) for each in (np.arange(events.size), events, owner))
+    place = np.arange(event.size) - np.repeat(np.cumsum(many) - many, many)
     kind = read.kinds[action, place]
     first = np.concatenate([[0], np.cumsum(np.bincount(process, minlength=count))])
 
-    posts = np.flatnonzero((kind == Operation.send) | (kind == Operation.receive))
-    number = np.full(event.size, 0, dtype=np.int64)
-    before = np.cumsum((kind == Operation.send) | (kind == Operation.receive))
+    posting = (kind == Operation.send) | (kind == Operation.receive)
+    posts, before = np.flatnonzero(posting), np.cumsum(posting)
+    number = np.zeros(event.size, dtype=np.int64)
     number[posts] = np.arange(posts.size)
     sending = kind[posts] == Operation.send
-    peer, mine = read.peers[action[posts], place[posts]], process[posts]
+    posted = action[posts], place[posts]
+    peer, mine = read.peers[posted], process[posts]
     if peer.size and peer.max() >= count:
         raise InputError(f"a message goes to or comes from process {int(peer.max())} of {count}")
-    known, tag = np.unique(read.tags[action[posts], place[posts]], return_inverse=True)
+    known, tag = np.unique(read.tags[posted], return_inverse=True)
     tag = tag.reshape(-1)
     source, target = np.where(sending, mine, peer), np.where(sending, peer, mine)
     message = _matched(source, target, tag, sending, known.size, count, halves)
@@ -189,7 +188,7 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
     own = np.flatnonzero((kind == Operation.wait) & read.blocking[action])
     request[own], end[own] = before[own] - place[own], before[own]
     # Non-blocking requests are waited for one by one, or all that were posted since the last time.
-    loose = ~read.blocking[action[posts]]
+    loose = ~read.blocking[posted[0]]
     everything = np.flatnonzero(read.waitall[action] & (kind == Operation.wait))
     epoch = np.cumsum(read.waitall[action])
     waits = np.flatnonzero(read.wait[action])
@@ -219,9 +218,10 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
         end[everything] = before[everything]
     sizes = np.zeros(int(message.max(initial=-1)) + 1)
     of, to = (np.zeros(sizes.size, dtype=np.int64) for _ in range(2))
+    size = read.sizes[posted]
     # The sender's size counts, where it is there.
     for ends in (~sending, sending):
-        sizes[message[ends]] = read.sizes[action[posts[ends]], place[posts[ends]]]
+        sizes[message[ends]] = size[ends]
         of[message[ends]], to[message[ends]] = source[ends], target[ends]
     half = np.bincount(message, minlength=sizes.size) < 2
     return Exchanges(first, kind, action, event, request, end, message, sending, of, to, sizes, half)

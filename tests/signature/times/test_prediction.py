@@ -41,7 +41,8 @@ HERE = Hardware(ENTRY, ENTRY)
 def clocks(actions: dict[int, list[tuple[str, tuple[float, ...]]]]) -> Clocks:
     trace = trace_of(actions)
     phases = np.zeros(trace.events, dtype=np.int64)
-    return run(trace, exchanges(trace), phases, BlockCosts(HERE.placement(len(actions)), LABEL))
+    (clocks,) = run(trace, exchanges(trace), phases, [BlockCosts(HERE.placement(len(actions)), LABEL)])
+    return clocks
 
 
 def learned(name: str, counts: tuple[int, ...]) -> Application:
@@ -68,9 +69,25 @@ def test_messages_with_one_end_are_refused_or_keep_nobody_waiting() -> None:
         exchanges(trace)
     found = exchanges(trace, halves=True)
     assert (int(found.half.sum()), found.half.size, found.size.tolist()) == (2, 4, [8000.0] * 4)
-    ends = run(trace, found, np.zeros(trace.events, dtype=np.int64), BlockCosts(HERE.placement(2), LABEL)).end
+    (clocks,) = run(trace, found, np.zeros(trace.events, dtype=np.int64), [BlockCosts(HERE.placement(2), LABEL)])
+    ends = clocks.end
     # What is left alone occupies a link, but nobody waits for another process.
     assert ends.max() <= LATENCY + 4 * 8000 / BANDWIDTH
+
+
+@pytest.mark.parametrize("name", ["multipartition", "farm", "panels"])
+def test_several_machines_at_once_are_each_by_itself(name: str) -> None:
+    trace = BY_NAME[name].trace(16)
+    found, phases = exchanges(trace), np.arange(trace.events) % 3
+    pace = np.arange(48.0).reshape(16, 3) % 4 * 1e-9
+    machines = [HERE, Hardware(ENTRY, ENTRY, 4, computing=3.0), Hardware(ENTRY, ENTRY, sending=2.0)]
+    costs = [BlockCosts(each.placement(16), LABEL) for each in machines]
+    together = run(trace, found, phases, costs, pace)
+    assert len({one.end.max() for one in together}) == 3
+    for one, cost in zip(together, costs, strict=True):
+        (alone,) = run(trace, found, phases, [cost], pace)
+        for part in ("end", "computing", "waiting"):
+            assert np.array_equal(getattr(one, part), getattr(alone, part))
 
 
 def test_a_large_message_keeps_its_sender_until_it_has_arrived() -> None:
