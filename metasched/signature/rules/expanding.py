@@ -308,6 +308,9 @@ def _different(columns: list[Floats]) -> tuple[list[Floats], Ints]:
     # Column by column: most depend on the rank alone or on the place alone, so that what is sorted stays small.
     for column in columns:
         values, place = _values(column)
+        if values.size == 1:
+            rows.append(np.full(rows[0].size if rows else 1, values[0]))
+            continue
         pairs, which = _values(which * values.size + place)
         before, last = np.divmod(pairs, values.size)
         rows = [*(each[before] for each in rows), values[last]]
@@ -317,7 +320,7 @@ def _different(columns: list[Floats]) -> tuple[list[Floats], Ints]:
 def _values(numbers: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """The different numbers of an array, ascending, and which of them stands at each place, of the array's shape."""
     low, high = numbers.min(initial=0), numbers.max(initial=0)
-    if high - low > 4 * numbers.size or np.any(numbers != np.floor(numbers)):
+    if high - low > 4 * numbers.size or (numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers))):
         values, place = np.unique(numbers, return_inverse=True)
         return values, place.reshape(numbers.shape)
     # Whole numbers close to each other need not be sorted.

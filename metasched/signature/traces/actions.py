@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +167,8 @@ class ActionTable:
             return range(first, len(self.shape))
         # Their shapes differ by which of their ranks are null.
         peers = [place for place in PEERS.get(name.lower(), ()) if place < len(rows[0])]
-        nulls = sum((np.array([row[place] for row in rows]) == NULL) << bit for bit, place in enumerate(peers))
+        columns = (np.fromiter(map(itemgetter(place), rows), np.float64, len(rows)) for place in peers)
+        nulls = sum((column == NULL) << bit for bit, column in enumerate(columns))
         _, examples, which = np.unique(np.broadcast_to(nulls, len(rows)), return_index=True, return_inverse=True)
         places = []
         for example in examples.tolist():
