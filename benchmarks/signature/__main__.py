@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.signature import design, phase_times, points, real, speed, times
+from benchmarks.signature import coverage, design, phase_times, points, real, speed, times
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
 from benchmarks.signature.truth import record
@@ -45,6 +45,9 @@ def main() -> None:
     quick.add_argument("--only", default="", help="only programs whose name holds this")
     recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
     recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
+    covered = verbs.add_parser("coverage", help="how many intervals by blocks are right, also learned from larger runs")
+    covered.add_argument("--most", type=int, default=128, help="largest number of processes that is traced")
+    covered.add_argument("--only", default="", help="only programs whose name holds this")
     calibrated = verbs.add_parser("intervals", help="what intervals are calibrated on: programs that are not judged")
     calibrated.add_argument("--synthetic", action="store_true", help="run synthetic signatures, too")
     calibrated.add_argument("--record", action="store_true", help="replay what is missing in design.csv")
@@ -53,6 +56,9 @@ def main() -> None:
         if arguments.record:
             design.record()
         print("\n".join(design.intervals_table(design.intervals(arguments.synthetic))))
+        return
+    if arguments.verb == "coverage":
+        print("\n".join(coverage.table(coverage.judged(arguments.most, arguments.only))))
         return
     if arguments.verb == "speed":
         print("\n".join(speed.table(speed.measured(arguments.only))))

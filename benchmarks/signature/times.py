@@ -7,7 +7,7 @@ import math
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +83,9 @@ PEERS: dict[str, Callable[[Times, list[int]], Expected]] = {
 PATIENCE = 60
 
 
-def learned(name: str, folder: Path, program: Path) -> Application:
-    """The rules of a program, from its three small runs; InputError where there are none, or they take too long."""
-    traces = [read_ti_trace(run(folder, program, name, n)[2]).steadied() for n in LEARNED[name]]
+def learned(name: str, folder: Path, program: Path, counts: Sequence[int] = ()) -> Application:
+    """The rules of a program, from its small runs or others; InputError if there are none, or they take too long."""
+    traces = [read_ti_trace(run(folder, program, name, n)[2]).steadied() for n in counts or LEARNED[name]]
 
     def stop(*_: object) -> None:
         raise InputError(f"no rules within {PATIENCE} s")
