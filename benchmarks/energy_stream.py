@@ -284,7 +284,7 @@ class Shipped(Policy):
 def _choice(site: Site, best: Placement) -> Choice:
     chosen = best.resource_set
     nodes = tuple(site.nodes.index(name) for name in chosen.nodes)
-    return Choice(nodes, MEGAHERTZ.index(chosen.frequency or 0.0), best.power_middle or 0.0, best.power_doubt)
+    return Choice(nodes, MEGAHERTZ.index(chosen.frequency or 0.0), best.power_middle or 0.0, best.power_doubt or 0.0)
 
 
 def _to_come(site: Site, now: float) -> Forecast:

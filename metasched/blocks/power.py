@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.blocks.entry import TABLE_1, Block, Entry, Kind, Quantity
-from metasched.blocks.formulas import answer
+from metasched.blocks.entry import TABLE_1, Block, Entry, Kind
+from metasched.blocks.formulas import answer, needed
+from metasched.blocks.terms import Term
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
@@ -20,21 +21,22 @@ def of_processors(watts: float) -> Entry:
     >>> drawn(of_processors(95.0), [1, 8]).tolist()
     [95.0, 760.0]
     """
-    values = {"P_low": 1.0, "KW_low": watts, "PW_max": watts, "cores": 1.0}
-    named = {name: values.get(name, 0.0) for name in (*TABLE_1[Block.power], "cores")}
-    units = {name: "1" if name in ("P_low", "P_hi", "cores") else "W" for name in named}
-    quantities = {name: Quantity(value, units[name], "stated") for name, value in named.items()}
-    return Entry("watts", Kind.cluster, f"{watts:g} W a processor", quantities)
+    return Entry("watts", Kind.cluster, f"{watts:g} W a processor", blocks={Block.power: (Term(watts, above=0.0),)})
 
 
-def cores_of(entry: Entry) -> int:
-    """Processors of a node: its cores, else the threads at which the first piece of its power ends; at least 1."""
-    return max(int(entry.get("cores") or entry.get("P_low") or 1.0), 1)
+def knows_power(entry: Entry, per_node: int | None = None) -> bool:
+    """Whether an entry has the power of its nodes, for any number of busy processors of a node.
 
-
-def knows_power(entry: Entry) -> bool:
-    """Whether an entry has the power of its nodes."""
-    return Block.power in entry.blocks or all(name in entry.values for name in TABLE_1[Block.power])
+    Parameters
+    ----------
+    entry : of the hardware.
+    per_node : processors of a node; its cores where None.
+    """
+    if Block.power in entry.blocks:
+        return True
+    most = per_node or entry.get("cores") or 1.0
+    counts = (1.0, min(entry.get("P_hi") or most, most), most)
+    return all(name in entry.values for count in counts for name in needed(entry, Block.power, count))
 
 
 def idle_power(entry: Entry | None) -> float:
@@ -42,21 +44,35 @@ def idle_power(entry: Entry | None) -> float:
     return (entry.get("idle_power") if entry is not None else None) or 0.0
 
 
-def drawn(entry: Entry, processors: ArrayLike) -> Floats:
+def of_node(entry: Entry, processors: ArrayLike) -> Floats:
+    """Power (W), shape (n,), of a node with the given numbers of busy processors.
+
+    Raises
+    ------
+    InputError
+        When the entry does not give it.
+    """
+    counts, place = np.unique(np.asarray(processors, dtype=np.int64), return_inverse=True)
+    return np.array([answer(entry, Block.power, threads=count).value for count in counts.tolist()])[place.ravel()]
+
+
+def drawn(entry: Entry, processors: ArrayLike, per_node: int | None = None) -> Floats:
     """Power (W), shape (n,), of the fewest nodes that have the given numbers of processors, all of them busy.
+
+    Parameters
+    ----------
+    entry : of the hardware.
+    processors : how many are busy, shape (n,).
+    per_node : processors of a node; the cores of the entry where None, and one node has all where it gives none.
 
     Raises
     ------
     InputError
         When the entry gives no power.
     """
-    if not knows_power(entry):
+    if not knows_power(entry, per_node):
         raise InputError(f"{entry.name} gives no power, expected {', '.join(TABLE_1[Block.power])}")
-    counts, place = np.unique(np.asarray(processors, dtype=np.int64), return_inverse=True)
-    return np.array([_of_count(entry, int(count)) for count in counts])[place.ravel()]
-
-
-def _of_count(entry: Entry, processors: int) -> float:
-    full, rest = divmod(processors, cores_of(entry))
-    whole = full * answer(entry, Block.power, threads=cores_of(entry)).value if full else 0.0
-    return whole + (answer(entry, Block.power, threads=rest).value if rest else 0.0)
+    processors = np.asarray(processors, dtype=np.int64)
+    of_whole = per_node or int(entry.get("cores") or processors.max(initial=1))
+    whole, rest = np.divmod(processors, of_whole)
+    return np.where(rest > 0, of_node(entry, rest), 0.0) + np.where(whole > 0, whole * of_node(entry, [of_whole]), 0.0)

@@ -91,7 +91,7 @@ class Placement:
     success : probability that none of its nodes fails meanwhile; None if unknown.
     power_limit : the most that is expected, and a cap for the job itself (W): its mean power is larger one time in ten;
         None if unknown.
-    power_doubt : margin between the expected power and this limit (W).
+    power_doubt : margin between the expected power and this limit (W); None if no power was learned.
     """
 
     resource_set: ResourceSet
@@ -102,7 +102,7 @@ class Placement:
     energy: float | None = None
     success: float | None = None
     power_limit: float | None = None
-    power_doubt: float = field(default=0.0, compare=False)
+    power_doubt: float | None = field(default=None, compare=False)
 
     @property
     def power(self) -> float | None:
@@ -111,8 +111,8 @@ class Placement:
 
     @property
     def power_middle(self) -> float | None:
-        """Power expected with the median of the loads to come (W); None if unknown."""
-        return None if self.power_limit is None else self.power_limit - self.power_doubt
+        """Learned power, expected with the median of the loads to come (W); None if none was learned."""
+        return None if self.power_limit is None or self.power_doubt is None else self.power_limit - self.power_doubt
 
     @property
     def completion(self) -> float:

@@ -153,7 +153,8 @@ def predict(
     found, metered = known.predict(request, level), energy_predictor(known)
     joules = None if metered is None else metered.predict(request, level)
     if joules is None and entry is not None:
-        joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads)
+        per_node = settings.processes_per_node and settings.processes_per_node * settings.threads
+        joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads, per_node)
         found = replace(found, warnings=(*found.warnings, *joules.warnings))
     taken = cpu is None or bandwidth is None
     if as_json:

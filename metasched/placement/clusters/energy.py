@@ -20,7 +20,9 @@ CAP_LEVEL = 0.8
 
 def tells_energy(state: ClusterState, predictor: Predictor) -> bool:
     """Whether the energy of runs on a cluster is known, by learned runs or by its hardware."""
-    return energy_predictor(predictor) is not None or (state.hardware is not None and knows_power(state.hardware))
+    return energy_predictor(predictor) is not None or (
+        state.hardware is not None and knows_power(state.hardware, state.per_node)
+    )
 
 
 def energy_of(
@@ -50,9 +52,9 @@ def energy_of(
     if learned is not None:
         # If the time is longer than predicted, as with contention, the mean power is assumed to be the same.
         return learned * time
-    if state.hardware is None or not knows_power(state.hardware):
+    if state.hardware is None or not knows_power(state.hardware, state.per_node):
         return np.zeros(len(time))
-    return drawn(state.hardware, processors * state.threads) * time
+    return drawn(state.hardware, processors * state.threads, state.per_node) * time
 
 
 def power_in_doubt(

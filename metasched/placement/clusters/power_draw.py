@@ -1,8 +1,10 @@
 """The power of a cluster without the job to be placed: of running jobs and of idle nodes.
 
-The nodes of a cluster draw power whether a job is placed on them or not. A job's own power holds that of the nodes that
-it takes; besides it count the jobs that run, and the nodes that do nothing. What an idle node draws is ``idle_power``
-of the cluster's hardware, 0 where that does not tell it.
+The nodes of a cluster draw power whether a job is placed on them or not. What was learned of a job's power holds the
+idle power of the processors that it takes (:mod:`metasched.energy_share`), and the powers of jobs that share a node add
+up. By the hardware's formula only the power of a whole node is known, from all its busy processors together. Besides
+counts the idle power of processors that no job has. What an idle node draws is ``idle_power`` of the cluster's
+hardware, 0 where that does not tell it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.blocks.power import cores_of, drawn, idle_power, knows_power
+from metasched.blocks.power import idle_power, knows_power, of_node
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 
@@ -31,25 +33,27 @@ class Draw:
 
     Parameters
     ----------
-    running : expected power of the jobs that run (W).
+    running : expected power of the jobs that run (W), with the idle power of their processors.
     idle : of a node that does nothing (W).
-    unused : nodes that are up and have no job.
+    unused : nodes that are up and have no job, with the parts of others that none has.
     per_node : processors that a node has at most.
     doubts, squares : sums of the margins up to the upper limits of these jobs (W), and of their squares.
+    whole : whether the power of a job to be placed is that of whole nodes, as by the hardware's formula.
 
     Examples
     --------
-    >>> draw = Draw(running=300.0, idle=50.0, unused=4, per_node=2)
+    >>> draw = Draw(running=300.0, idle=50.0, unused=4.0, per_node=2)
     >>> draw.alone, draw.most(np.array([1, 2, 3, 8]), np.full(4, 90.0), np.zeros(4)).tolist()
-    (500.0, [540.0, 540.0, 490.0, 390.0])
+    (500.0, [565.0, 540.0, 515.0, 390.0])
     """
 
     running: float
     idle: float
-    unused: int
+    unused: float
     per_node: int
     doubts: float = 0.0
     squares: float = 0.0
+    whole: bool = False
 
     @property
     def at_most(self) -> float:
@@ -69,7 +73,9 @@ class Draw:
         processors : of the job.
         watts, doubt : its expected power, and the margin up to the upper limit (W).
         """
-        nodes = -(-np.asarray(processors) // self.per_node)
+        nodes = np.asarray(processors) / self.per_node
+        if self.whole:
+            nodes = np.ceil(nodes)
         expected = self.running + watts + self.idle * np.maximum(self.unused - nodes, 0)
         return np.asarray(expected + together(self.doubts + doubt, self.squares + doubt**2))
 
@@ -95,7 +101,8 @@ def together(doubts: ArrayLike, squares: ArrayLike) -> Floats:
 def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
     """The power of a cluster without a job to be placed there.
 
-    Nodes with a job of which no power is known count as busy by the hardware's formula, or as idle where it has none.
+    Jobs of which no power was learned count by the hardware's formula, with the processors that all of them have on a
+    node, or as idle where it has none. A node on which jobs run that are not known counts as if they had all of it.
 
     Parameters
     ----------
@@ -107,24 +114,30 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
     >>> from metasched.placement.clusters.running_jobs import RunningJob
     >>> cluster = ClusterState.make("c", ["n0", "n1", "n2"], jobs=[1, 0, 0])
     >>> draw_of(cluster, [RunningJob(("n0",), (1,), 10.0, 0.0, power=90.0)])
-    Draw(running=90.0, idle=0.0, unused=2, per_node=1, doubts=0.0, squares=0.0)
+    Draw(running=90.0, idle=0.0, unused=2.0, per_node=1, doubts=0.0, squares=0.0, whole=False)
     """
     hardware, place = cluster.hardware, {name: index for index, name in enumerate(cluster.nodes)}
     idle = idle_power(hardware)
-    known = np.zeros(len(cluster.nodes), dtype=bool)
+    learned, by_formula, exclusive = np.zeros((3, len(cluster.nodes)), dtype=np.int64)
     running, doubts, squares = 0.0, 0.0, 0.0
     for job in jobs:
-        here = [place[name] for name in job.nodes if name in place]
-        if job.power is not None and here:
-            part = len(here) / len(job.nodes)
+        for name, count in zip(job.nodes, job.processors, strict=True):
+            if name in place:
+                (by_formula if job.power is None else learned)[place[name]] += count
+                exclusive[place[name]] += count * job.dedicated
+        if job.power is not None:
+            part = sum(name in place for name in job.nodes) / len(job.nodes)
             running += part * job.power
             doubts += part * job.power_doubt
             squares += (part * job.power_doubt) ** 2
-            known[here] = True
-    unknown = int(np.count_nonzero((cluster.jobs > 0) & ~known & cluster.up))
-    busy = idle
-    if hardware is not None and knows_power(hardware):
-        busy = max(idle, float(drawn(hardware, [cores_of(hardware)])[0]))
-    unused = int(np.count_nonzero(cluster.up & ~known & (cluster.jobs == 0)))
-    per_node = max(int(cluster.processors.max(initial=1)), 1)
-    return Draw(running + unknown * busy, idle, unused, per_node, doubts, squares)
+    room = np.maximum(cluster.processors + exclusive, np.maximum(learned + by_formula, 1))
+    not_known = cluster.up & (cluster.jobs > 0) & (learned + by_formula == 0)
+    by_formula = np.where(not_known, room, by_formula)
+    busy = np.flatnonzero(by_formula)
+    watts = np.full(busy.size, idle)
+    if hardware is not None and knows_power(hardware, int(room.max(initial=1))):
+        watts = np.maximum(watts, of_node(hardware, by_formula[busy]))
+    free = 1.0 - (learned + by_formula) / room
+    running += float(np.sum(watts - idle * (1.0 - by_formula[busy] / room[busy])))
+    unused = float(free[cluster.up | (free < 1.0)].sum())
+    return Draw(running, idle, unused, int(room.max(initial=1)), doubts, squares)

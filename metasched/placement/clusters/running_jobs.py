@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import power_in_doubt
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import Predictor, clocks_of, computing_share, under
+from metasched.predictors.contract import Predictor, clocks_of, computing_share, energy_predictor, under
 from metasched.records import Settings
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class RunningJob:
     computation, communication : seconds left of each, were it alone.
     dedicated : whether its processors are its own, so that the state does not count them among those free.
     running_for : seconds since it started; loads measured since then show it.
-    power : its expected mean power (W); None if unknown.
+    power : its expected mean power (W); None if none was learned.
     power_doubt : margin between this power and its upper limit (W).
     """
 
@@ -205,5 +205,5 @@ def _terms(
         return None
     if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):
         return None
-    known = np.isfinite(watts) & np.isfinite(doubt)
+    known = np.isfinite(watts) & np.isfinite(doubt) & (energy_predictor(predictor) is not None)
     return whole, whole * share, np.where(known, watts, 0.0), np.where(known, doubt, 0.0)

@@ -240,6 +240,11 @@ class ClusterState:
         )
 
     @property
+    def per_node(self) -> int:
+        """The most processors that a job may take on one node, those of its threads too; at least 1."""
+        return max(int(self.processors.max(initial=1)), 1) * self.threads
+
+    @property
     def place(self) -> Place:
         """The cluster, the layout on its nodes and their clock, as resource sets name them."""
         return self.name, self.processes_per_node, self.threads, self.frequency

@@ -30,7 +30,7 @@ from metasched.placement.ranking.ties import settle_ties
 from metasched.placement.search.exact_search import Found
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, energy_predictor
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
@@ -193,7 +193,10 @@ def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question)
         each.name: draw_of(each, [*question.running.get(each.name, ()), *as_running(question.loads.recent, each)])
         for each in clusters
     }
-    return tuple(found[each.name] for each in layout.clusters)
+    return tuple(
+        replace(found[each.name], whole=energy_predictor(predictor) is None)
+        for each, predictor in zip(layout.clusters, layout.predictors, strict=True)
+    )
 
 
 def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> str:
@@ -202,7 +205,7 @@ def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> st
         state, draw = min(zip(layout.clusters, draws, strict=True), key=lambda each: each[1].alone)
         return (
             f"the power cap of {cap:g} W is below what {state.name} draws without the job: {draw.at_most:g} W by jobs "
-            f"that run and {draw.idle * draw.unused:g} W by {draw.unused} idle nodes"
+            f"that run and {draw.idle * draw.unused:g} W by {draw.unused:.4g} idle nodes"
         )
     besides = min(draw.alone for draw in draws)
     more = f", {besides:g} W of which are drawn without the job" if besides else ""

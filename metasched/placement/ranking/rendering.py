@@ -15,7 +15,7 @@ from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
-from metasched.predictors.contract import Predictor, expect_few
+from metasched.predictors.contract import Predictor, energy_predictor, expect_few
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Place, Placement, Prediction, ResourceSet
 
@@ -91,7 +91,7 @@ def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor
         placement,
         energy=float(joules[0]) or None,
         power_limit=float(watts[0] + doubt[0]) or None,
-        power_doubt=float(doubt[0]),
+        power_doubt=float(doubt[0]) if energy_predictor(predictor) is not None else None,
         success=None if rate is None else math.exp(-rate * len(chosen.nodes) * time),
     )
 

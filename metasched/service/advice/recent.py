@@ -51,7 +51,7 @@ class RecentPlacements:
             RecentPlacement(
                 chosen.cluster, chosen.nodes, tuple(taken), now, best.completion, same - {chosen.cluster},
                 dedicated=bool(partition.scheduler), waits=best.queue_wait > 0,
-                power=best.power_middle, power_doubt=best.power_doubt,
+                power=best.power_middle, power_doubt=best.power_doubt or 0.0,
             )
         )  # fmt: skip
 

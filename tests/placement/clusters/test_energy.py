@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from known_model import Known
 
-from metasched.blocks.power import of_processors
+from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.blocks.power import drawn, of_processors
 from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells_energy
 from metasched.placement.clusters.power_draw import Draw, draw_of
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState, SetMinima
+from metasched.records import InputError, Settings
+from metasched.store.files.hardware import read_entry
 
 #: Level of the forecast's intervals, and of those whose upper ends count under a cap.
 FORECAST, COUNTED = 0.9, 0.8
@@ -92,9 +95,7 @@ def test_no_processor_gives_more_than_all_of_itself(cpu: float, most: float) -> 
 def test_a_cluster_draws_what_its_jobs_and_its_idle_nodes_do() -> None:
     """Two of four nodes have jobs: of one the power is known, of which half is of another cluster."""
     hardware = of_processors(95.0)
-    hardware = replace(
-        hardware, values={**hardware.values, "idle_power": replace(hardware.values["KW_low"], value=30.0)}
-    )
+    hardware = replace(hardware, values={"idle_power": Quantity(30.0, "W", "stated")})
     cluster = ClusterState.make(
         "c", ["n0", "n1", "n2", "n3", "n4"], jobs=[1, 1, 0, 0, 0], up=[True, True, True, True, False], processors=2
     )
@@ -102,10 +103,74 @@ def test_a_cluster_draws_what_its_jobs_and_its_idle_nodes_do() -> None:
     far = RunningJob(("elsewhere",), (2,), 10.0, 0.0, power=999.0, power_doubt=9.0)
     unknown = RunningJob(("n1",), (1,), 10.0, 0.0)
     found = draw_of(replace(cluster, hardware=hardware), [job, far, unknown])
-    assert found == Draw(100.0 + 95.0, 30.0, 2, 2, 20.0, 400.0)
-    assert (found.at_most, found.alone) == pytest.approx((215.0, 275.0))
-    assert draw_of(cluster, [job, far, unknown]) == Draw(100.0, 0.0, 2, 2, 20.0, 400.0)
-    # With a job on one node, or on three where two are idle.
+    # Half of the second node is idle.
+    assert found == Draw(100.0 + 95.0 - 15.0, 30.0, 2.5, 2, 20.0, 400.0)
+    assert (found.at_most, found.alone) == pytest.approx((200.0, 275.0))
+    assert draw_of(cluster, [job, far, unknown]) == Draw(100.0, 0.0, 2.5, 2, 20.0, 400.0)
+    not_reported = draw_of(replace(cluster, hardware=hardware), [job, far])
+    assert not_reported == Draw(100.0 + 190.0, 30.0, 2.0, 2, 20.0, 400.0)
+    # With a job on one node, or on three where two and a half are idle.
     whole = found.most(np.array([2, 5]), np.array([90.0, 90.0]), np.array([20.0, 0.0]))
     margin = math.sqrt(0.9 * 800.0 + 0.1 * 40.0**2)
-    assert whole.tolist() == pytest.approx([195.0 + 90.0 + 30.0 + margin, 195.0 + 90.0 + 20.0])
+    assert whole.tolist() == pytest.approx([180.0 + 90.0 + 45.0 + margin, 180.0 + 90.0 + 20.0])
+
+
+#: A node draws 100 W doing nothing, and ten for each busy processor.
+LINE = Entry(
+    "line",
+    Kind.cluster,
+    "",
+    {name: Quantity(value, "1" if name == "P_low" else "W", "made")
+     for name, value in {"P_low": 16, "PW_low": 100, "KW_low": 10, "idle_power": 100}.items()},
+)  # fmt: skip
+
+
+def test_a_node_has_the_processors_of_its_cluster_not_those_of_its_entry() -> None:
+    cluster = ClusterState.make("c", ["n0", "n1"], processors=24, hardware=read_entry("galera-plus"))
+    asked = (1.0, np.array([24, 48]), np.ones(2), np.ones(2))
+    assert energy_of(cluster, Known(), *asked, np.ones(2)).tolist() == pytest.approx([154.6, 309.2])
+    # Twelve processes of two threads, of which a node takes six.
+    of_six = cluster.laid_out(Settings(6, 2))
+    assert energy_of(of_six, Known(), 1.0, np.array([12]), *asked[2:], np.ones(1)).item() == pytest.approx(2 * 136.08)
+    nameless = replace(read_entry("galera-plus"), values={**LINE.values, "P_low": Quantity(4, "1", "made")})
+    with pytest.raises(InputError, match="gives no power"):
+        drawn(nameless, [1], 16)
+    # Without cores and cluster all processors are those of one node.
+    assert drawn(LINE, [16]).tolist() == [260.0]
+
+
+def test_each_processor_of_which_only_its_watts_are_known_draws_them_in_jobs_without_a_model_too() -> None:
+    cluster = ClusterState.make("c", ["n0"], processors=[16], jobs=[1], hardware=of_processors(95.0))
+    assert draw_of(cluster, []).running == pytest.approx(16 * 95.0)
+    assert draw_of(cluster, [RunningJob(("n0",), (4,), 9.0, 0.0)]).running == pytest.approx(4 * 95.0)
+
+
+def test_jobs_without_learned_power_draw_together_what_their_node_does() -> None:
+    cluster = ClusterState.make("c", ["n0", "n1"], processors=12, jobs=[2, 0], hardware=read_entry("galera-plus"))
+    two = [RunningJob(("n0",), (1,), 9.0, 0.0)] * 2
+    assert draw_of(cluster, two).alone == pytest.approx(87.68)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("dedicated", [True, False])
+def test_all_shares_and_what_is_idle_add_up_to_what_the_nodes_draw(seed: int, dedicated: bool) -> None:
+    """Jobs of which some are learned as shares and some are not, and one more, node by node by the law of the nodes."""
+    rng, names = np.random.default_rng(seed), ("n0", "n1", "n2", "n3")
+    jobs, used, count = [], np.zeros(4, dtype=int), np.zeros(4, dtype=int)
+    for _ in range(rng.integers(1, 5)):
+        at = rng.choice(3, rng.integers(1, 3), replace=False)
+        taken = rng.integers(1, 4, at.size)
+        share = None if rng.random() < 0.5 else float(taken.sum()) * (100.0 / 16.0 + 10.0)
+        jobs.append(RunningJob(tuple(names[k] for k in at), tuple(map(int, taken)), 9.0, 0.0, dedicated, power=share))
+        used[at] += taken
+        count[at] += 1
+    free = 16 - used if dedicated else 16
+    draw = draw_of(ClusterState.make("c", names, processors=free, jobs=count, hardware=LINE), jobs)
+    truth = 4 * 100.0 + 10.0 * used.sum()
+    assert draw.alone == pytest.approx(truth)
+    for processors in (1, 5, 16):
+        more, one = truth + 10.0 * processors, np.array([processors])
+        by_share = draw.most(one, np.array([processors * (100.0 / 16.0 + 10.0)]), np.zeros(1))
+        assert by_share.item() == pytest.approx(more)
+        by_formula = replace(draw, whole=True).most(one, drawn(LINE, one, 16), np.zeros(1))
+        assert by_formula.item() == pytest.approx(more)

@@ -274,7 +274,7 @@ def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finis
     entry = read_entry("galera-plus")
     best = rank([replace(state, hardware=entry)], Known(), Question(1.0)).placements[0]
     time, p = best.prediction.execution_time, best.resource_set.processors
-    assert best.energy == pytest.approx(drawn(entry, [p])[0] * time)
+    assert best.energy == pytest.approx(82.84 * p * time)  # of each node its one processor
     assert best.success == pytest.approx(math.exp(-entry["lambda"] * len(best.resource_set.nodes) * time))
     answer = best.as_dict()
     assert (answer["energy"], answer["power"]) == (best.energy, best.power)
@@ -285,7 +285,8 @@ def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finis
 
 def test_nodes_that_are_not_full_draw_what_their_threads_do() -> None:
     entry = read_entry("galera-plus")
-    assert drawn(entry, [1, 12, 13]).tolist() == pytest.approx([82.84, 136.08, 136.08 + 82.84])
+    assert drawn(entry, [0, 1, 12, 13]).tolist() == pytest.approx([0.0, 82.84, 136.08, 136.08 + 82.84])
+    assert drawn(entry, [8, 24, 25], 24).tolist() == pytest.approx([116.72, 154.6, 154.6 + 82.84])
     bare = replace(entry, values={"cores": Quantity(4, "1", "made")})
     with pytest.raises(InputError, match="galera-plus gives no power"):
         drawn(bare, [1])
@@ -365,7 +366,7 @@ def test_a_clock_that_the_hardware_cannot_hold_is_not_chosen(learned: MeteredPre
 
 def test_idle_nodes_and_jobs_that_run_count_under_the_cap(learned: MeteredPredictor, state: ClusterState) -> None:
     idle = of_processors(0.0)
-    idle = replace(idle, values={**idle.values, "idle_power": Quantity(10.0, "W", "stated")})
+    idle = replace(idle, values={"idle_power": Quantity(10.0, "W", "stated")})
     busy = replace(state, hardware=idle, jobs=np.array([1, 1, 0, 0, 0, 0, 0, 0]))
     free = Constraints(exclude=frozenset({"n0", "n1"}))
     there = {"c": (RunningJob(("n0", "n1"), (1, 1), 100.0, 0.0, power=70.0),)}
