@@ -247,43 +247,48 @@ class Placement:
         return self.system.by_name[common].entry
 
     def collective(self, block: Block, labels: Sequence[str], size: float) -> float:
-        """Seconds that a collective operation takes: on each level among those of the level below that take part."""
-        total = 0.0
+        """Seconds that a collective operation takes: in nodes, then in each network among all that take part there.
+
+        In a network these are its own nodes and the networks right below it, each when it is done within.
+
+        Parameters
+        ----------
+        block : the operation.
+        labels : whose processes take part.
+        size : bytes.
+
+        Raises
+        ------
+        InputError
+            When no network connects them.
+        """
         nodes = np.concatenate([self.node[label] for label in labels])
         distinct, per_node = np.unique(nodes, return_counts=True)
         kinds = self.kind[distinct]
-        most = 0.0
+        # Networks to come: members that take part, and seconds until the last of these is done within.
+        remaining: dict[str, tuple[int, float]] = {}
+
+        def join(network: str, members: int, seconds: float) -> None:
+            count, last = remaining.get(network, (0, 0.0))
+            remaining[network] = count + members, max(last, seconds)
+
         for kind in np.unique(kinds).tolist():
-            among = int(per_node[kinds == kind].max())
-            if among > 1:
-                most = max(most, self._answer(self._crossed(-1 - kind), block, size, among))
-        total += most
-        members: dict[str, int] = {}
-        for kind, count in zip(*np.unique(kinds, return_counts=True), strict=True):
-            network = self.system.nodes[int(kind)].network
-            members[network] = members.get(network, 0) + int(count)
-        while members:
-            total += max(
-                (
-                    self._answer(self.system.by_name[name].entry, block, size, count)
-                    for name, count in members.items()
-                    if count > 1
-                ),
-                default=0.0,
-            )
-            if len(members) == 1:
-                return total
-            above: dict[str, int] = {}
-            for name in members:
-                within = self.system.by_name[name].within
-                if not within:
-                    if len(above) + len(members) > 1 and any(self.system.by_name[each].within for each in members):
-                        above[name] = above.get(name, 0) + 1
-                        continue
-                    raise InputError(f"no network connects {', '.join(members)}")
-                above[within] = above.get(within, 0) + 1
-            members = above
-        return total
+            of_kind = per_node[kinds == kind]
+            most = int(of_kind.max())
+            within = self._answer(self._crossed(-1 - kind), block, size, most) if most > 1 else 0.0
+            join(self.system.nodes[kind].network, of_kind.size, within)
+        while True:
+            # The deepest comes first, so that all networks within it are done.
+            name = max(remaining, key=lambda each: len(self.system.above(each)))
+            members, seconds = remaining.pop(name)
+            network = self.system.by_name[name]
+            if members > 1:
+                seconds += self._answer(network.entry, block, size, members)
+            if not remaining:
+                return seconds
+            if not network.within:
+                raise InputError(f"no network connects {', '.join((name, *remaining))}")
+            join(network.within, 1, seconds)
 
     def crossing(self, network: str, block: Block, size: float) -> float:
         """Seconds that a block takes between two nodes of a network."""

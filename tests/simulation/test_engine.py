@@ -276,6 +276,25 @@ def test_messages_cross_the_lowest_common_level_and_collectives_each_level() -> 
     assert where.collective(Block.bcast, ["w"], 1e4) == pytest.approx(1e-4 + (1e-3 + 1e-2) + (5e-2 + 1e-1))
 
 
+def test_of_networks_of_different_depth_each_is_crossed_once_when_all_within_it_are_done() -> None:
+    """Four nodes on a LAN within a WAN and six on the WAN itself, which are seven there."""
+    wan = entry("wan", Kind.link, bandwidth=(1e6, "B/s"))
+    lan = entry("lan", Kind.link, bandwidth=(1e9, "B/s"))
+    networks = (Network("wan", wan), Network("lan", lan, "wan"), Network("elsewhere", lan))
+    inner, outer = Nodes("inner", 4, "lan", CPU, {"w": 1}), Nodes("outer", 6, "wan", CPU, {"w": 1})
+    where = Placement(System("two depths", networks, (inner, outer)), {"w": 10})
+    assert where.collective(Block.bcast, ["w"], 1e6) == pytest.approx(2 * 1e-3 + 3 * 1.0)
+    assert where.collective(Block.scatter, ["w"], 1e6) == pytest.approx(3 / 4 * 1e-3 + 6 / 7 * 1.0)
+    # The slow bus of a node on the WAN is crossed while those on the LAN are under way.
+    bus = entry("slow", Kind.bus, bandwidth=(1e9, "B/s"))
+    kinds = (inner, Nodes("outer", 6, "wan", CPU, {"w": 2}, bus))
+    where = Placement(System("two depths", networks, kinds), {"w": 16})
+    assert where.collective(Block.bcast, ["w"], 1e6) == pytest.approx(2 * 1e-3 + 3 * 1.0)
+    apart = (inner, Nodes("outer", 6, "elsewhere", CPU, {"w": 1}))
+    with pytest.raises(InputError, match="no network connects"):
+        Placement(System("apart", networks, apart), {"w": 10}).collective(Block.bcast, ["w"], 1e6)
+
+
 def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
     text = "def w():\n    compute(1e9 * (1 + rank))\n"
     answer = simulate(system(slots=4, count=1), parse(text), {"w": 3})
