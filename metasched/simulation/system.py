@@ -295,7 +295,8 @@ class Placement:
         return self._answer(self.system.by_name[network].entry, block, size, 2)
 
     def _answer(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
-        key = (entry.name, block, size, nodes)
+        # By identity: several entries may have the same name.
+        key = (id(entry), block, size, nodes)
         if key not in self._times:
             self._times[key] = self._ask(entry, block, size, nodes)
         return self._times[key]

@@ -295,6 +295,15 @@ def test_of_networks_of_different_depth_each_is_crossed_once_when_all_within_it_
         Placement(System("apart", networks, apart), {"w": 10}).collective(Block.bcast, ["w"], 1e6)
 
 
+def test_entries_with_the_same_name_have_times_of_their_own() -> None:
+    wan = entry("lan", Kind.link, bandwidth=(1e3, "B/s"))
+    networks = (Network("wan", wan), Network("lan", entry("lan", Kind.link, bandwidth=(1e6, "B/s")), "wan"))
+    nodes = tuple(Nodes(name, 2, name, CPU, {"w": 1}) for name in ("lan", "wan"))
+    where = Placement(System("s", networks, nodes), {"w": 4})
+    assert where.message(np.array([0]), np.array([1]), 1e4) == pytest.approx(1e-2)
+    assert where.message(np.array([0]), np.array([2]), 1e4) == pytest.approx(10.0)
+
+
 def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
     text = "def w():\n    compute(1e9 * (1 + rank))\n"
     answer = simulate(system(slots=4, count=1), parse(text), {"w": 3})
