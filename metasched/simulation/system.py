@@ -319,7 +319,7 @@ class Placement:
 
 
 class Slowed(Placement):
-    """A placement whose computation and data transfer are slowed by factors; latencies are unchanged."""
+    """A placement whose computation and data transfer are slowed by factors; latencies and disks are unchanged."""
 
     def __init__(self, system: System, counts: Mapping[str, int], computing: float, sending: float) -> None:
         super().__init__(system, counts)
@@ -330,7 +330,7 @@ class Slowed(Placement):
 
     def _ask(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
         whole = super()._ask(entry, block, size, nodes)
-        if self.sending == 1.0:
+        if self.sending == 1.0 or block in (Block.read, Block.write):
             return whole
         empty = super()._ask(entry, block, 0.0, nodes)
         return empty + self.sending * (whole - empty)

@@ -14,7 +14,7 @@ from metasched.simulation.engine import STEPS, Simulation
 from metasched.simulation.groups import progressions
 from metasched.simulation.language import parse
 from metasched.simulation.outcome import simulate
-from metasched.simulation.system import Network, Nodes, Placement, System
+from metasched.simulation.system import Network, Nodes, Placement, Slowed, System
 
 
 def entry(name: str, kind: Kind = Kind.cpu, **values: tuple[float, str]) -> Entry:
@@ -302,6 +302,15 @@ def test_entries_with_the_same_name_have_times_of_their_own() -> None:
     where = Placement(System("s", networks, nodes), {"w": 4})
     assert where.message(np.array([0]), np.array([1]), 1e4) == pytest.approx(1e-2)
     assert where.message(np.array([0]), np.array([2]), 1e4) == pytest.approx(10.0)
+
+
+def test_a_slower_network_leaves_disks_as_they_are() -> None:
+    disk = entry("disk", Kind.disk, bandwidth=(1e8, "B/s"))
+    nodes = Nodes("n", 2, "lan", CPU, {"w": 1}, disk=disk)
+    where = Slowed(System("s", (Network("lan", LAN),), (nodes,)), {"w": 2}, 1.0, 10.0)
+    for block in (Block.read, Block.write):
+        assert where.disk("w", range(2), block, 1e9) == pytest.approx(10.0)
+    assert where.message(np.array([0]), np.array([1]), 1e6) == pytest.approx(1e-3 + 10.0)
 
 
 def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
