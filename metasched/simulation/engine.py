@@ -289,24 +289,18 @@ class Simulation:
         """The ranks of the partner processes: their common distance if there is one, and the rank of each."""
         count = self.counts[instruction.name]
         value = self._value(group, instruction.values[0])
-        if len(group.ranks) == 1:
-            value = float(value)
-            ends = [value, value]
-        elif isinstance(value, Affine):
-            ends = [value.a + value.b * group.ranks[0], value.a + value.b * group.ranks[-1]]
-        else:
-            ends = [float(np.min(value)), float(np.max(value))]
-        if min(ends) < 0 or max(ends) >= count or any(end != int(end) for end in ends):
-            raise ArithmeticError(
-                f"{instruction.name}[{min(ends):g}] is no process, expected from 0 to {count - 1}"
-                if min(ends) < 0 or min(ends) != int(min(ends))
-                else f"{instruction.name}[{max(ends):g}] is no process, there are {count}"
-            )
-        if len(group.ranks) == 1:
-            return int(value) - group.ranks.start, value
-        if isinstance(value, Affine) and value.b == 1:
+        first, last = group.ranks[0], group.ranks[-1]
+        if isinstance(value, Affine) and value.b == 1 and value.a + first >= 0 and value.a + last < count:
             return int(value.a), value
-        return None, np.broadcast_to(each(value, group.ranks), len(group.ranks)).astype(np.int64)
+        others = np.broadcast_to(np.asarray(each(value, group.ranks), dtype=np.float64), len(group.ranks))
+        whole = others == np.floor(others)
+        if not np.all(whole & (others >= 0) & (others < count)):
+            wrong = others[~whole | (others < 0) | (others >= count)][0]
+            known = f"there are {count}" if wrong >= count else f"expected from 0 to {count - 1}"
+            raise ArithmeticError(f"{instruction.name}[{wrong:g}] is no process, {known}")
+        if len(group.ranks) == 1:
+            return int(others[0]) - first, others
+        return None, others.astype(np.int64)
 
     def _send(self, group: Group, instruction: Instruction) -> None:
         size = self._amount(group, instruction.values[1], "data size")

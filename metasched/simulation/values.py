@@ -20,7 +20,7 @@ LARGEST, LARGEST_WHOLE = 1e300, 2**53
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """The value a + b * rank."""
+    """The value a + b * rank, of whole numbers a and b: with fractions the order of operations decides their digits."""
 
     a: float
     b: float
@@ -126,8 +126,10 @@ def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
 
 
 def _line(name: str, one: Value, other: Value, ranks: range) -> Value:
-    """The result as a line in the rank, or one number; None where it is neither, or too large to be exact."""
+    """The result as a line in the rank, or one number; None where it is neither, or would not be exact."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return None
+    if not all(isinstance(each_, Affine) or each_ == each_ // 1 for each_ in (one, other)):
         return None
     x = one if isinstance(one, Affine) else Affine(one, 0)
     y = other if isinstance(other, Affine) else Affine(other, 0)
@@ -140,9 +142,7 @@ def _line(name: str, one: Value, other: Value, ranks: range) -> Value:
         return None
     if not b:
         return settled(a)
-    whole = isinstance(a, int) and isinstance(b, int)
-    reach = abs(a) + abs(b) * max(ranks[0], ranks[-1])
-    return Affine(a, b) if reach <= (LARGEST_WHOLE if whole else LARGEST) else None
+    return Affine(a, b) if abs(a) + abs(b) * max(ranks[0], ranks[-1]) <= LARGEST_WHOLE else None
 
 
 def _same_for_all(name: str, one: Value, other: Value, ranks: range) -> bool | None:

@@ -71,7 +71,9 @@ TEXTS = st.lists(st.tuples(st.sampled_from(ROUNDS), AMOUNTS), min_size=1, max_si
 )
 
 
-NUMBERS = st.sampled_from(["rank", "rank", "size", "0", "1", "2", "3", "7", "0.5", str(2**53 - 1), str(2**62)])
+NUMBERS = st.sampled_from(
+    ["rank", "rank", "size", "0", "1", "2", "3", "7", "10", "0.5", "0.7", str(2**53 - 1), str(2**62)]
+)
 
 
 def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -108,10 +110,32 @@ def outcome(text: str, processes: int, together: bool) -> list[float] | None:
 @example("int((rank % 4 + 1) * 1e200)", 4)
 @example("(rank % 4 + 1)" + " * 3" * 42, 4)
 @example("(rank % 8) * 2305843009213693952 < 0", 8)
+@example("floor(rank * 0.7 * 10)", 4)
+@example("floor((rank + 0.1) * 10 - rank * 10)", 9)
 def test_a_group_computes_what_each_process_by_itself_computes(expression: str, processes: int) -> None:
     text = f"def w():\n    x = {expression}\n    compute(1e3 * min(abs(x), 1e9))\n    if x < 0:\n        compute(7)\n"
     alone = outcome(text, processes, together=False)
     assert outcome(text, processes, together=True) == (None if alone is None else pytest.approx(alone, rel=1e-9))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.recursive(NUMBERS, larger, max_leaves=6), st.integers(1, 9))
+@example("rank / 2", 9)
+@example("rank / 2 * 2", 9)
+@example("0.5 * rank", 9)
+@example("0.5 * rank + 0.5 * rank", 9)
+@example("rank + 0.5", 9)
+@example("rank + 0", 9)
+@example("rank + 1", 9)
+@example("size - rank", 9)
+def test_a_group_sends_to_what_is_no_process_where_one_of_its_own_does(expression: str, processes: int) -> None:
+    """Else all that is said is that nobody receives it."""
+    answers = []
+    for together in (True, False):
+        with pytest.raises(InputError) as refused:
+            ended(f"def w():\n    send(w[{expression}], 1)\n", processes, 4, together=together)
+        answers.append("which never receives it" in str(refused.value))
+    assert answers[0] == answers[1]
 
 
 @settings(deadline=None, max_examples=60)
