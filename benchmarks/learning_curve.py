@@ -1,8 +1,9 @@
 """``python -m benchmarks.learning_curve`` (``make learning-curve``): how good a model is that has seen k runs.
 
 Of every judged campaign k training runs are drawn several times, as ``metasched evaluate --training K --seed S`` draws
-them; the model and its peers are fitted to these and predict the rest, loads as observed, without learning. A second
-table follows models that start from few runs and learn every run after it was predicted. Writes docs/learning-curve.md.
+them, or once where it has no more than k; the model and its peers are fitted to these and predict the rest, loads as
+observed, without learning. A second table follows models that start from few runs and learn every run after it was
+predicted. Writes docs/learning-curve.md.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.testbed.catalogue import JUDGED, NEW, NEW_PROGRAMS, TABLE_3, TABLE_4
 from benchmarks.verdicts import Target, table
+from metasched.plain_numbers import number_of
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, evaluate
@@ -80,12 +82,15 @@ class Curve:
 def judge(folder: Path, draws: int, counts: Sequence[int]) -> Curve:
     """Every contender on one campaign."""
     runs = read_campaign(folder).runs
+    trainable = sum(run.phase == "train" for run in runs)
     cases: list[Case] = []
     learning: dict[str, list[tuple[float, ...]]] = {name: [] for name in CONTENDERS}
     with threadpool_limits(limits=1):
         for seed in range(FIRST_SEED, FIRST_SEED + draws):
             for name, make in CONTENDERS.items():
                 for count in counts:
+                    if count >= trainable and seed > FIRST_SEED:
+                        continue  # the same runs again
                     found = evaluate(lambda _, make=make: make(), groups(runs, count, seed), observed, learning=False)
                     cases.append(Case(name, count, found.summary()))
                 (group,) = groups(runs, START, seed)
@@ -184,7 +189,8 @@ def page(judged: Sequence[Curve], new: Sequence[Curve], names: str, draws: int, 
     parts = [
         "# Learning from few runs",
         f"Written by `make learning-curve` from {names} of the testbed's judged seed, on which no choice in any "
-        f"model was based ([testbed](testbed.md)); training sets drawn from each: {draws}. {took}",
+        f"model was based ([testbed](testbed.md)); training sets drawn from each: {draws}, or one where all of its "
+        f"training runs are learned. {took}",
     ]
     for curves, title, of in (
         (judged, "", ""),
@@ -235,7 +241,7 @@ def main() -> None:
     judged = [one for one in folders if one.parent != NEW.folder]
     which = "all rows of Tables 3 and 4" if len(judged) == len(rows) else ", ".join(one.name for one in judged)
     minutes = (time.monotonic() - begin) / 60.0
-    took = f"It took {minutes:.1f} minutes with {arguments.workers} workers."
+    took = f"It took {minutes:.1f} minutes with {number_of(arguments.workers, 'worker')}."
     curves = [future.result() for future in waiting]
     text = page(curves[: len(judged)], curves[len(judged) :], which, arguments.draws, took)
     arguments.output.write_text(text, encoding="utf-8")

@@ -61,3 +61,15 @@ def test_a_campaign_is_judged_as_evaluate_judges_it(
     shipped = json.loads(capsys.readouterr().out)
     found = {case.name: case.summary["ppe_mean"] for case in curve.cases}
     assert found == pytest.approx({OWN: shipped["ppe_mean"]} | {k: v["ppe_mean"] for k, v in shipped["peers"].items()})
+
+
+def test_all_training_runs_are_learned_once_whatever_the_number_of_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.learning_curve.STRETCHES", {(0, 2): 11.0, (2, 4): 6.5})
+    monkeypatch.setattr("benchmarks.learning_curve.CONTENDERS", {OWN: CONTENDERS[OWN]})
+    phased = [(run, "train") for run in runs(8)] + [(run, "predict") for run in runs(4, seed=1)]
+    write_runs(tmp_path / "runs.csv", [replace(run, phase=phase) for run, phase in phased])
+    curve = judge(tmp_path, draws=3, counts=[5, 8])
+    assert sorted(case.training for case in curve.cases) == [5, 5, 5, 8]
+    assert len(curve.learning[OWN]) == 3
