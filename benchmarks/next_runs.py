@@ -2,8 +2,9 @@
 
 From each judged campaign five training runs are drawn and learned. Then the same seconds are spent three ways on others
 of its training runs: the first run of a plan for the runs to predict, learned, and planned again; at random; and such
-that sizes and processors are covered evenly. The runs to predict, the placements asked for, are then predicted. Nothing
-is written; the table is printed.
+that sizes and processors are covered evenly. Each chooses among the runs that fit into the seconds left by what the
+model predicts of them; where the chosen run takes longer than that, the seconds are spent. The runs to predict, the
+placements asked for, are then predicted. Nothing is written; the table is printed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,13 @@ from metasched.store.files.campaigns import read_campaign
 
 #: Training runs to start from, and seconds to spend, in median runs.
 START, SPENT = 5, (5, 10, 20)
-#: Chooses the next run of those left, none where nothing fits into the seconds left.
+#: Chooses the next run of those that fit into the seconds left, none where none is worth it.
 Choice = Callable[[RobustPredictor, Group, list[Run], list[Run], float, np.random.Generator], Run | None]
+
+
+def fitting(model: RobustPredictor, pool: list[Run], left: float) -> list[Run]:
+    """The runs that take no more than the seconds left, by what the model predicts."""
+    return [run for run in pool if model.predict(run.request).execution_time <= left]
 
 
 def planned(
@@ -65,8 +71,9 @@ def spend(group: Group, every: Sequence[Run], choose: Choice, seed: int) -> list
     median, spent, answer = float(np.median([run.execution_time for run in pool])), 0.0, []
     model = RobustPredictor().fit(known)
     for target in SPENT:
-        while pool and (run := choose(model, group, known, pool, target * median - spent, rng)) is not None:
-            if spent + run.execution_time > target * median:
+        while able := fitting(model, pool, left := target * median - spent):
+            run = choose(model, group, known, able, left, rng)
+            if run is None or run.execution_time > left:
                 break
             spent += run.execution_time
             pool.remove(run)
