@@ -227,7 +227,7 @@ def main(
         console.print(data_table(data))
     if parts:
         console.print(parts_table(DESIGN.folder / "metered"))
-    seeds = tuple(seed or (JUDGED_STREAMS if judged else DESIGNED))
+    seeds = tuple(seed or (JUDGED_STREAMS if judged else DESIGNED[:1]))
     if split:
         console.print(parts_of(seeds))
     if stream:
