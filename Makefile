@@ -84,7 +84,7 @@ next-runs: $(VENV)/.installed ## what to run next: planned, at random and on a g
 
 # Without RUNLEVEL the packages would start servers of their own. Where there are none the tests say so and skip.
 SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter \
-  gridengine-master gridengine-exec gridengine-client iproute2 openmpi-bin libopenmpi-dev \
+  gridengine-master gridengine-exec gridengine-client iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev \
   nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-arcrest nordugrid-arc-plugins-python \
   oar-server oar-server-pgsql oar-user oar-user-pgsql oar-node
 $(VENV)/.installed-system: $(VENV)/.installed-test
