@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from xml.etree import ElementTree
 
@@ -24,8 +25,9 @@ def platform_xml(system: System) -> str:
 
     A node is a host ``NAME-0``, ``NAME-1``, ... on a link of its own, full duplex; its processes communicate over the
     loopback, which is the bus. A network is a zone. One below another is joined to it by a link of that other
-    one. An operation counts as a flop. Power is the property ``wattage_per_state`` of the plugin host_energy: idle,
-    with one core at work, with all. Failures are the property ``lambda`` (1/s). Disks are left out.
+    one. An operation counts as a flop. Power is the property ``wattage_per_state`` of the plugin host_energy: idle, as
+    the load tends to none, and with all cores at work; between the last two it is a line. Failures are the property
+    ``lambda`` (1/s). Disks are left out.
 
     Parameters
     ----------
@@ -139,10 +141,14 @@ def _speed(nodes: Nodes) -> tuple[float, int]:
 
 
 def _wattage(nodes: Nodes, cores: int) -> str:
-    """``idle:one core:all cores`` in watts; empty where the device gives no power."""
-    watts = nodes.power(np.array([0, 1, cores]))
+    """``idle:least load:all cores`` in watts; empty where the device gives no power."""
+    idle, one, full = nodes.power(np.array([0, 1, cores])).tolist()
+    if math.isnan(idle + one + full):
+        return ""
+    # With a busy core the plugin is to come to what the device does, on its line from the least load to all cores.
+    least = (cores * one - full) / (cores - 1) if cores > 1 else idle
     # The plugin refuses power that falls with load, as the pieces of published formulas may.
-    return "" if np.isnan(watts).any() else ":".join(f"{each:.9g}" for each in np.maximum.accumulate(watts))
+    return ":".join(f"{each:.9g}" for each in np.maximum.accumulate([idle, least, full]))
 
 
 def _line(entry: Entry) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from metasched.blocks.entry import Block
@@ -74,11 +75,21 @@ def test_every_host_has_speed_power_and_failures_of_its_device(system: System) -
     hosts = {each.get("id"): each for each in platform.iter("cluster")}
     assert {name: each.get("radical") for name, each in hosts.items()} == {"a": "0-1", "b": "0-2", "c": "0-0"}
     answer = {name: {prop.get("id"): prop.get("value") for prop in each} for name, each in hosts.items()}
-    assert answer["a"] == {"wattage_per_state": "78:82.84:136.08", "lambda": "1e-09"}
-    assert answer["b"] == {"wattage_per_state": "0:19:95"}
+    assert answer["a"] == {"wattage_per_state": "78:78:136.08", "lambda": "1e-09"}
+    assert answer["b"] == {"wattage_per_state": "0:0:95"}
     assert answer["c"] == {}
     assert (hosts["a"].get("core"), hosts["c"].get("core"), hosts["c"].get("speed")) == ("12", "1", "800000000f")
     assert 1e9 / float(str(hosts["a"].get("speed"))[:-1]) == pytest.approx(1.65)  # T_min in nanoseconds
+
+
+@pytest.mark.parametrize("busy", range(13))
+def test_a_host_draws_what_its_node_does_with_as_many_busy_cores(system: System, busy: int) -> None:
+    """SimGrid draws idle power without load, else a line in the load from the second value to the third."""
+    host = next(each for each in ElementTree.fromstring(platform_xml(system)).iter("cluster") if each.get("id") == "a")
+    values = {prop.get("id"): str(prop.get("value")) for prop in host}["wattage_per_state"]
+    idle, little, full = map(float, values.split(":"))
+    watts = little + (full - little) * busy / int(str(host.get("core"))) if busy else idle
+    assert watts == pytest.approx(system.nodes[0].power(np.array([busy])).item())
 
 
 def test_every_two_parts_of_a_network_are_joined_by_known_routers_and_links(system: System) -> None:
