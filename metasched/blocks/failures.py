@@ -87,7 +87,7 @@ class FailureRate:
         return math.exp(-self.shape * math.log1p(struck / self.shape))
 
     def success_between(self, duration: float, nodes: float, level: float) -> tuple[float, float]:
-        """The interval of the probability of completion, from the quantiles of the rate.
+        """The interval of the probability of completion, from the quantiles of the rate, as wide as to hold the mean.
 
         Parameters
         ----------
@@ -96,7 +96,10 @@ class FailureRate:
         level : probability that the interval holds it.
         """
         most, least = self.quantile(0.5 + level / 2), self.quantile(0.5 - level / 2)
-        return math.exp(-most * duration * nodes), math.exp(-least * duration * nodes)
+        # Of few failures the mean may be that of a few small rates, beyond the quantiles.
+        ends = (math.exp(-rate * duration * nodes) for rate in (most, least))
+        every = (*ends, self.success(duration, nodes))
+        return min(every), max(every)
 
 
 def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:

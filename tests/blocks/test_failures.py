@@ -105,6 +105,21 @@ def test_success_with_a_known_rate_and_with_one_from_few_failures() -> None:
     assert 0 < low < seen.success(1e6, 100) < high < 1
 
 
+@pytest.mark.parametrize("failures", [0, 1, 5])
+@pytest.mark.parametrize("hours", [1e-3, 1.0, 24.0, 168.0, 1e4])
+def test_the_interval_of_success_holds_its_value(failures: int, hours: float) -> None:
+    """After few hours without a failure the mean is that of a few lucky rates, far above most others."""
+    rate = FailureRate.observed(failures, 10 * 3_600.0)
+    value = rate.success(hours * 3_600.0, 200)
+    low, high = rate.success_between(hours * 3_600.0, 200, 0.9)
+    most, least = rate.quantile(0.95), rate.quantile(0.05)
+    assert low <= value <= high
+    assert (low, high) == (
+        pytest.approx(min(math.exp(-most * hours * 720_000.0), value)),
+        pytest.approx(max(math.exp(-least * hours * 720_000.0), value)),
+    )
+
+
 def test_intervals_of_the_rate_hold_as_often_as_they_say() -> None:
     rng, rate, exposure = np.random.default_rng(3), 2e-8, 5e8
     seen = [FailureRate.observed(int(count), exposure) for count in rng.poisson(rate * exposure, 2_000)]
