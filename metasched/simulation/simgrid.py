@@ -155,6 +155,8 @@ def _line(entry: Entry) -> tuple[float, float]:
     """Latency (s) and bandwidth (bytes/s) of a network or a bus."""
     if "T_p2p" in entry.values or Block.p2p in entry.blocks:
         small, large = (answer(entry, Block.p2p, data_size=size, nodes=2).value for size in (_SMALL, _LARGE))
+        if large <= small:
+            raise InputError(f"{entry.name}: longer messages take no longer, expected K_p2p above 0")
         return answer(entry, Block.p2p, data_size=1.0, nodes=2).value, (_LARGE - _SMALL) / (large - small)
     bandwidth = entry.get("bandwidth")
     if bandwidth is None:

@@ -70,7 +70,7 @@ class Nodes:
             return answer(self.device, Block.power, threads=active).value
         tdp = self.device.get("tdp")
         idle = idle_power(self.device)
-        return math.nan if tdp is None else idle + (tdp - idle) * min(active / sum(self.slots.values()), 1.0)
+        return math.nan if tdp is None else idle + (tdp - idle) * min(active / max(sum(self.slots.values()), 1), 1.0)
 
 
 @dataclass(frozen=True)
@@ -303,9 +303,9 @@ class Placement:
 
     def _ask(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
         bandwidth = entry.get("bandwidth")
-        if "T_p2p" in entry.values or entry.blocks or bandwidth is None:
+        if f"T_{block}" in entry.values or block in entry.blocks or bandwidth is None:
             return answer(entry, block, data_size=size, nodes=nodes).value
-        # A link or a bus knows its bandwidth only: trees of messages, as MPI libraries send them.
+        # Of a link or a bus often the bandwidth is all that is known: trees of messages, as MPI libraries send them.
         latency, rounds = entry.get("latency") or 0.0, math.ceil(math.log2(max(nodes, 1)))
         if block in (Block.p2p, Block.read, Block.write):
             return latency + size / bandwidth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from one_by_one import clocks
 
 from metasched.blocks.entry import Block, Entry, Kind, Quantity
+from metasched.blocks.terms import Term
 from metasched.records import InputError
 from metasched.simulation.engine import STEPS, Simulation
 from metasched.simulation.groups import progressions
@@ -326,6 +329,22 @@ def test_entries_with_the_same_name_have_times_of_their_own() -> None:
     where = Placement(System("s", networks, nodes), {"w": 4})
     assert where.message(np.array([0]), np.array([1]), 1e4) == pytest.approx(1e-2)
     assert where.message(np.array([0]), np.array([2]), 1e4) == pytest.approx(10.0)
+
+
+def test_a_network_of_which_another_block_was_fitted_has_its_bandwidth() -> None:
+    fitted = replace(LAN, blocks={Block.power: (Term(3.0),), Block.barrier: (Term(0.5),)})
+    messages = entry("net", Kind.link, bandwidth=(1e6, "B/s"), D_tu=(1, "B"), T_p2p=(0.1, "s"), K_p2p=(1e-5, "s/B"))
+    for network, message, bcast, barrier in ((fitted, 0.011, 0.011, 0.5), (messages, 0.2, 0.01, 0.0)):
+        nodes = Nodes("n", 2, "lan", CPU, {"w": 1})
+        where = Placement(System("s", (Network("lan", network),), (nodes,)), {"w": 2})
+        assert where.message(np.array([0]), np.array([1]), 1e4) == pytest.approx(message)
+        assert where.collective(Block.bcast, ["w"], 1e4) == pytest.approx(bcast)
+        assert where.collective(Block.barrier, ["w"], 0.0) == pytest.approx(barrier)
+
+
+def test_a_node_without_slots_draws_its_idle_power() -> None:
+    spare = Nodes("spare", 1, "lan", entry("cpu", tdp=(100, "W"), idle_power=(10, "W")), {})
+    assert spare.power(np.array([0])).tolist() == [10.0]
 
 
 def test_a_slower_network_leaves_disks_as_they_are() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from metasched.blocks.entry import Block
+from metasched.blocks.entry import Block, Quantity
 from metasched.blocks.formulas import answer
 from metasched.records import InputError
 from metasched.simulation.simgrid import platform_xml
@@ -120,6 +121,14 @@ def test_a_system_that_no_platform_can_hold_is_refused(tmp_path: Path, change: t
     (tmp_path / "system.toml").write_text(text.replace('network = "far"', 'network = "f r"') if "f r" in text else text)
     with pytest.raises(InputError, match=expected):
         platform_xml(read_system(tmp_path / "system.toml"))
+
+
+def test_a_network_on_which_long_messages_take_no_longer_has_no_bandwidth(system: System) -> None:
+    near = next(each for each in system.networks if each.name == "near")
+    endless = replace(near.entry, values={**near.entry.values, "K_p2p": Quantity(0.0, "s/B", "made")})
+    networks = tuple(replace(each, entry=endless) if each == near else each for each in system.networks)
+    with pytest.raises(InputError, match="galera-plus: longer messages take no longer, expected K_p2p above 0"):
+        platform_xml(replace(system, networks=networks))
 
 
 @pytest.mark.slow
