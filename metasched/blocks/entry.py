@@ -142,6 +142,11 @@ class Entry:
     def __post_init__(self) -> None:
         if not 1 < self.log_base < math.inf:
             raise InputError(f"log_base is {self.log_base}, expected a number above 1")
+        for block, terms in self.blocks.items():
+            if block == Block.success:
+                raise InputError(f"blocks.{block} is not known, expected {TABLE_1[block][0]} in values")
+            if not terms:
+                raise InputError(f"blocks.{block} has no term, expected at least one")
         for name, quantity in self.values.items():
             if name not in MEASURES:
                 raise InputError(f"values.{name} is not known, expected one of {', '.join(MEASURES)}")

@@ -159,7 +159,11 @@ def _oddities(entry: Entry, block: Block, given: dict[str, float]) -> list[str]:
     """Warnings about parameters that no hardware can have, such as power that falls with more threads."""
     if block == Block.power:
         now = as_printed(entry, block, **given)
-        ends = [end for end in (entry.get("P_low"), entry.get("P_hi")) if end is not None and end < given["threads"]]
+        ends = [
+            end
+            for end in (entry.get("P_low"), entry.get("P_hi"))
+            if end is not None and end < given["threads"] and entry.values.keys() >= {*needed(entry, block, end)}
+        ]
         most, at = max(((as_printed(entry, block, threads=end), end) for end in ends), default=(0.0, 0.0))
         if most > now:
             fewer = f"{most:g} W at {at:g} threads"

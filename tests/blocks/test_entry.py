@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.blocks.entry import Block, Entry, Kind, Quantity
+from metasched.blocks.terms import Term
 from metasched.records import InputError
 
 
@@ -19,3 +20,14 @@ def test_what_overflows_or_vanishes_is_refused(name: str, value: float, unit: st
 
 def test_nothing_may_be_0_where_that_has_a_meaning() -> None:
     assert Entry("x", Kind.link, "", {"latency": Quantity(0.0, "ns", "made up")}).get("latency") == 0.0
+
+
+@pytest.mark.parametrize("block", [Block.power, Block.p2p])
+def test_a_fitted_block_has_a_term(block: Block) -> None:
+    with pytest.raises(InputError, match=f"blocks.{block} has no term"):
+        Entry("x", Kind.cluster, "", blocks={block: ()})
+
+
+def test_a_probability_is_no_sum_of_terms() -> None:
+    with pytest.raises(InputError, match=r"blocks\.success is not known, expected lambda in values"):
+        Entry("x", Kind.cluster, "", blocks={Block.success: (Term(5.0),)})

@@ -109,3 +109,10 @@ def test_fitted_blocks_never_fall_with_size_or_nodes(one: float, other: float, f
     entry = Entry("own", Kind.cluster, blocks={Block.bcast: terms})
     low = answer(entry, Block.bcast, data_size=min(one, other), nodes=min(few, many)).value
     assert low <= answer(entry, Block.bcast, data_size=max(one, other), nodes=max(few, many)).value * (1 + 1e-12)
+
+
+def test_what_is_odd_is_said_by_the_parameters_that_there_are() -> None:
+    """Of the first piece only its end is known, and no second piece."""
+    known = {"P_low": Quantity(4, "1", "made"), "PW_max": Quantity(90, "W", "made")}
+    entry = Entry("x", Kind.cluster, "", known, published=True)
+    assert (answer(entry, Block.power, threads=9).value, answer(entry, Block.power, threads=9).warnings) == (90.0, ())
