@@ -131,13 +131,16 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
             doubts += part * job.power_doubt
             squares += (part * job.power_doubt) ** 2
     room = np.maximum(cluster.processors + exclusive, np.maximum(learned + by_formula, 1))
+    per_node = int(room.max(initial=1))
     not_known = cluster.up & (cluster.jobs > 0) & (learned + by_formula == 0)
-    by_formula = np.where(not_known, room, by_formula)
+    # A state has the free processors of a node, not those of jobs that are not known.
+    whole = max(per_node, int((hardware.get("cores") if hardware is not None else None) or 1))
+    room, by_formula = np.where(not_known, whole, (room, by_formula))
     busy = np.flatnonzero(by_formula)
     watts = np.full(busy.size, idle)
-    if hardware is not None and knows_power(hardware, int(room.max(initial=1))):
+    if hardware is not None and knows_power(hardware, whole):
         watts = np.maximum(watts, of_node(hardware, by_formula[busy]))
     free = 1.0 - (learned + by_formula) / room
     running += float(np.sum(watts - idle * (1.0 - by_formula[busy] / room[busy])))
     unused = float(free[cluster.up | (free < 1.0)].sum())
-    return Draw(running, idle, unused, int(room.max(initial=1)), doubts, squares)
+    return Draw(running, idle, unused, per_node, doubts, squares)

@@ -145,6 +145,14 @@ def test_each_processor_of_which_only_its_watts_are_known_draws_them_in_jobs_wit
     assert draw_of(cluster, [RunningJob(("n0",), (4,), 9.0, 0.0)]).running == pytest.approx(4 * 95.0)
 
 
+def test_a_node_full_of_jobs_that_are_not_known_draws_what_it_can() -> None:
+    """Of their processors a state tells nothing: it has the free ones only."""
+    cluster = ClusterState.make("c", ["n0", "n1"], processors=[0, 24], jobs=[1, 0], hardware=read_entry("galera-plus"))
+    assert draw_of(cluster, []).running == pytest.approx(154.6)
+    packed = replace(cluster, processors=np.array([0, 2]), jobs=np.array([1, 1]))
+    assert draw_of(packed, []).running == pytest.approx(2 * 136.08)
+
+
 def test_jobs_without_learned_power_draw_together_what_their_node_does() -> None:
     cluster = ClusterState.make("c", ["n0", "n1"], processors=12, jobs=[2, 0], hardware=read_entry("galera-plus"))
     two = [RunningJob(("n0",), (1,), 9.0, 0.0)] * 2
