@@ -1,6 +1,6 @@
 """How well loads are forecast, on real traces: the battery, every primary alone, and the forecast of a mean over a run.
 
-    python -m benchmarks.forecast --data DIR [--series 1000] [--peers | --shuffled]
+    python -m benchmarks.forecast --data DIR [--series 1000] [--design] [--peers | --shuffled]
 
 DIR holds ``host-load/`` and ``network/`` (see ``benchmarks/traces.py``). For horizons of 1, 6 and 30 steps the mean of
 the next so many values is forecast from the values before; errors are mean absolute errors over the last value's.
@@ -181,19 +181,20 @@ def summed(errors: Floats, last: int) -> Floats:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with host-load/ and network/")
-    parser.add_argument("--series", type=int, default=1000, help="how many PlanetLab series (of 11,746)")
-    parser.add_argument("--seed", type=int, default=1, help="which of them: parameters were chosen on some of seed 0")
+    parser.add_argument("--series", type=int, default=1000, help="how many PlanetLab series")
+    parser.add_argument("--design", action="store_true", help="those of the design instead")
     parser.add_argument(
         "--shuffled", action="store_true", help="only PlanetLab with values in random order: what luck is"
     )
     parser.add_argument("--peers", action="store_true", help="also fit statsforecast's AutoETS on a sample")
     arguments = parser.parse_args()
+    which = (traces.DESIGN if arguments.design else traces.JUDGED)[: arguments.series]
     if arguments.shuffled:
-        left_to_luck(traces.planetlab(arguments.data, arguments.series, arguments.seed))
+        left_to_luck(traces.planetlab(arguments.data, which))
         return 0
     names = Battery(1).names
     totals = np.zeros(3, dtype=int)
-    for name, series in traces.everything(arguments.data, arguments.series, arguments.seed).items():
+    for name, series in traces.everything(arguments.data, which).items():
         totals += report(name, judge(series, arguments.peers), names)
     shares = totals[:2] / totals[2]
     print(f"\nall {totals[2]} series: within 2 % choice {shares[0]:.1%}, blend {shares[1]:.1%} (aim 90 %)")

@@ -16,13 +16,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+#: Seed of the order of PlanetLab's series, and which of that order design and which judge.
+ORDER, DESIGN, JUDGED = 11, range(2000), range(2000, 3000)
 
-def planetlab(folder: Path, count: int, seed: int) -> list[Floats]:
-    """A random ``count`` of the virtual machines of 2011: one day, a sample in 5 minutes."""
+
+def places(total: int, which: range) -> NDArray[np.intp]:
+    """The places of some of ``total`` series: those of two ranges that have nothing in common are different series."""
+    return np.sort(np.random.default_rng(ORDER).permutation(total)[which.start : which.stop])
+
+
+def planetlab(folder: Path, which: range) -> list[Floats]:
+    """Some of the virtual machines of 2011, in an order drawn at random: one day, a sample in 5 minutes."""
     with tarfile.open(folder / "host-load" / "planetlab-cpu-2011.tar.gz") as archive:
         members = sorted((member for member in archive if member.isfile()), key=lambda member: member.name)
-        chosen = np.sort(np.random.default_rng(seed).choice(len(members), min(count, len(members)), replace=False))
-        texts = (archive.extractfile(members[index]) for index in chosen)
+        texts = (archive.extractfile(members[index]) for index in places(len(members), which))
         return [1 - np.array(text.read().split(), dtype=float) / 100 for text in texts if text is not None]
 
 
@@ -53,10 +60,10 @@ def regions(folder: Path, least: int = 300) -> list[Floats]:
     return [np.array(values) for values in pairs.values() if len(values) >= least]
 
 
-def everything(folder: Path, count: int, seed: int) -> dict[str, list[Floats]]:
-    """All four sets by name."""
+def everything(folder: Path, which: range) -> dict[str, list[Floats]]:
+    """All four sets by name, of PlanetLab only some."""
     return {
-        "PlanetLab 2011": planetlab(folder, count, seed),
+        "PlanetLab 2011": planetlab(folder, which),
         "EC2": ec2(folder),
         "workstation 1 Hz": workstation(folder),
         "cloud regions": regions(folder),
