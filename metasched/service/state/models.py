@@ -495,7 +495,7 @@ class Models:
                     self._changed.add(key)
                     borrow(known, self._lent(key))
                     known.fit(known.window)
-            except StoreError as error:  # the next sweep has it made anew: it must not keep what is forgotten
+            except StoreError as error:  # the next sweep has it made again: it must not keep what is forgotten
                 _log.warning("the model of %s on %s is learned again later: %s", *key, error)
                 self._predictors.pop(key)
                 self._changed.discard(key)
