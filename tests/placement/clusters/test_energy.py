@@ -12,7 +12,7 @@ import pytest
 from known_model import Known
 
 from metasched.blocks.entry import Entry, Kind, Quantity
-from metasched.blocks.power import drawn, of_processors
+from metasched.blocks.power import drawn, knows_power, of_processors
 from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells_energy
 from metasched.placement.clusters.power_draw import Draw, draw_of
 from metasched.placement.clusters.running_jobs import RunningJob
@@ -137,6 +137,16 @@ def test_a_node_has_the_processors_of_its_cluster_not_those_of_its_entry() -> No
         drawn(nameless, [1], 16)
     # Without cores and cluster all processors are those of one node.
     assert drawn(LINE, [16]).tolist() == [260.0]
+
+
+def test_the_power_of_nodes_is_known_where_every_piece_is_that_their_processors_reach() -> None:
+    assert [knows_power(LINE, each) for each in (1, 16, 17)] == [True, True, False]
+    made = {"P_low": 4, "P_hi": 8, "PW_low": 100, "KW_low": 10, "PW_max": 200}
+    gap = Entry("gap", Kind.cluster, "", {name: Quantity(value, "1" if name[1] == "_" else "W", "made")
+                                          for name, value in made.items()})  # fmt: skip
+    assert [knows_power(gap, each) for each in (4, 6, 8, 16)] == [True, False, False, False]
+    assert tells_energy(ClusterState.make("c", ["n0"], processors=16, hardware=LINE), Known())
+    assert not tells_energy(ClusterState.make("c", ["n0"], processors=17, hardware=LINE), Known())
 
 
 def test_each_processor_of_which_only_its_watts_are_known_draws_them_in_jobs_without_a_model_too() -> None:
