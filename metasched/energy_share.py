@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from metasched.blocks.entry import Entry
+from metasched.blocks.power import idle_power
 from monitors.sources.power_history import Drawn
 
 
@@ -88,23 +89,58 @@ def steadiest(covers: str, measured: Sequence[Measured], least: float = 0.0) -> 
     return Drawn(covers, edges, np.asarray(found.x))
 
 
-def as_node(drawn: Drawn, hardware: Entry | None) -> Drawn:
-    """What the node drew, where only its packages were measured and its hardware tells the line between the two.
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What measured power is of: of the node, also where packages were measured whose line to the node is known.
+
+    Parameters
+    ----------
+    covers : what the power is of after :meth:`drawn` and :meth:`joules`.
+    idle_watts : what that draws doing nothing; 0 where unknown.
+    offset, factor : of the line from what was measured (W).
 
     Examples
     --------
     >>> import numpy as np
     >>> from metasched.blocks.entry import Entry, Kind, Quantity
-    >>> line = {"node_offset": Quantity(60.0, "W", "measured"), "node_factor": Quantity(1.2, "1", "measured")}
-    >>> packages = Drawn("package", np.array([0.0, 10.0]), np.array([87.0]))
-    >>> found = as_node(packages, Entry("n", Kind.cluster, "", line))
-    >>> found.covers, found.watts.round(1).tolist()
-    ('node', [164.4])
+    >>> values = {"node_offset": Quantity(60.0, "W", "measured"), "node_factor": Quantity(1.2, "1", "measured"),
+    ...           "idle_power": Quantity(100.0, "W", "measured")}
+    >>> found = Coverage.of("package", Entry("n", Kind.cluster, "", values))
+    >>> found.covers, found.idle_watts, found.joules(870.0, 10.0)
+    ('node', 100.0, 1644.0)
+    >>> found.drawn(Drawn("package", np.array([0.0, 10.0]), np.array([87.0]))).watts.round(1).tolist()
+    [164.4]
     """
-    factor = None if hardware is None else hardware.get("node_factor")
-    if hardware is None or factor is None or drawn.covers == "node":
-        return drawn
-    return Drawn("node", drawn.edges, (hardware.get("node_offset") or 0.0) + factor * drawn.watts)
+
+    covers: str
+    idle_watts: float = 0.0
+    offset: float = 0.0
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, covers: str, hardware: Entry | None) -> Coverage:
+        """The coverage of a meter of nodes; what packages draw idle no hardware tells.
+
+        Parameters
+        ----------
+        covers : what was measured; empty where nothing was.
+        hardware : of the nodes, None where it is not known.
+        """
+        idle = idle_power(hardware)
+        if covers == "node":
+            return cls(covers, idle)
+        factor = None if hardware is None else hardware.get("node_factor")
+        if hardware is None or factor is None or not covers:
+            return cls(covers)
+        return cls("node", idle, hardware.get("node_offset") or 0.0, factor)
+
+    def drawn(self, measured: Drawn) -> Drawn:
+        """What was drawn, from what was measured."""
+        return Drawn(self.covers, measured.edges, self.offset + self.factor * measured.watts)
+
+    def joules(self, measured: float, seconds: float) -> float:
+        """What one node took (J) in some seconds, from what was measured of it (J)."""
+        return self.offset * seconds + self.factor * measured
 
 
 def share_of_run(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from metasched import energy_share
 from metasched.blocks.entry import Entry, Kind, Quantity
-from metasched.energy_share import Occupant, as_node, share_of_run, shares
+from metasched.energy_share import Coverage, Occupant, share_of_run, shares
 from metasched.jobs import EndedJob
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.schedulers.contract import Source
@@ -46,14 +46,30 @@ def test_shares_and_what_is_nobodys_add_up_to_what_was_measured(
     assert min([*taken, nobodys]) >= -1e-6
 
 
-def test_only_packages_whose_line_to_the_node_is_known_become_the_node() -> None:
-    known = {"node_offset": Quantity(60.0, "W", "x"), "node_factor": Quantity(1.2, "1", "x")}
-    packages, node = (Drawn(covers, np.array([0.0, 10.0]), np.array([87.0])) for covers in ("package", "node"))
-    line = Entry("n", Kind.cluster, "", known)
-    assert as_node(packages, line).covers == "node"
-    assert as_node(node, line) is node
-    assert as_node(packages, None) is packages
-    assert as_node(packages, Entry("n", Kind.cluster, "", {})) is packages
+LINE = {"node_offset": Quantity(60.0, "W", "x"), "node_factor": Quantity(1.2, "1", "x")}
+IDLE = {"idle_power": Quantity(100.0, "W", "x")}
+
+
+@pytest.mark.parametrize(
+    ("covers", "known", "expected"),
+    [
+        ("package", LINE | IDLE, ("node", 100.0, 164.4)),
+        ("package+memory", LINE, ("node", 0.0, 164.4)),
+        ("package", {"node_factor": LINE["node_factor"]}, ("node", 0.0, 104.4)),
+        ("package", IDLE, ("package", 0.0, 87.0)),  # what a node draws idle its packages alone do not
+        ("package", None, ("package", 0.0, 87.0)),
+        ("node", LINE | IDLE, ("node", 100.0, 87.0)),
+        ("node", None, ("node", 0.0, 87.0)),
+        ("", LINE | IDLE, ("", 0.0, 87.0)),
+    ],
+)
+def test_only_packages_whose_line_to_the_node_is_known_become_the_node_and_have_its_idle_power(
+    covers: str, known: dict[str, Quantity] | None, expected: tuple[str, float, float]
+) -> None:
+    coverage = Coverage.of(covers, None if known is None else Entry("n", Kind.cluster, "", known))
+    drawn = coverage.drawn(Drawn(covers, np.array([0.0, 10.0]), np.array([87.0])))
+    assert (drawn.covers, coverage.idle_watts, drawn.watts.tolist()) == (*expected[:2], [pytest.approx(expected[2])])
+    assert coverage.joules(870.0, 10.0) == pytest.approx(drawn.joules(0.0, 10.0))
 
 
 def test_idle_power_goes_by_processors_and_the_rest_by_processor_time() -> None:
@@ -106,7 +122,7 @@ def test_jobs_that_slurm_accounts_for_are_given_what_their_node_took_within_a_hu
     # One more job, which has its processor for all the time, makes what all of them tell the whole measurement.
     first, last = min(each.start for each in known.values()), max(each.end for each in known.values())
     known["all"] = MeteredJob(("n1",), 1, first, last, last - first, truth.joules(first, last))
-    found = energies(list(known), known, {"n1": 64}, idle, "node")
+    found = energies(list(known), known, {"n1": 64}, Coverage("node", idle))
     part_held = sum(each.processors * (each.end - each.start) for each in known.values()) / 64.0
     free = idle * (last - first - part_held)
     assert set(found) == set(known)
@@ -114,14 +130,14 @@ def test_jobs_that_slurm_accounts_for_are_given_what_their_node_took_within_a_hu
 
 
 class Remembered(PowerHistory):
-    """A meter that remembers 300 W of one node."""
+    """A meter that remembers 300 W of one node, or of its packages."""
 
-    def __init__(self) -> None:
-        super().__init__("http://127.0.0.1:9")
+    def __init__(self, covers: str = "node") -> None:
+        super().__init__("http://127.0.0.1:9", label=covers)
 
     def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
         """What the node drew."""
-        return {"e1": Drawn("node", np.array([start, end]), np.array([300.0]))}, ""
+        return {"e1": Drawn(self.label, np.array([start, end]), np.array([300.0]))}, ""
 
 
 def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path) -> None:
@@ -198,6 +214,37 @@ def test_jobs_of_a_metered_node_share_it_by_the_processor_time_that_their_schedu
     assert told[0] == pytest.approx(share * 300.0 * 50.0)
     assert sum(told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert accounting.asked == {"1", "2"}
+
+
+@pytest.mark.parametrize(
+    ("covers", "line", "told", "watts", "idle"),
+    [("node", False, "node", 300.0, 100.0), ("package", False, "package", 300.0, 0.0),
+     ("package", True, "node", 420.0, 100.0)],
+)  # fmt: skip
+def test_the_idle_power_of_nodes_counts_only_in_what_nodes_draw(
+    tmp_path: Path, covers: str, line: bool, told: str, watts: float, idle: float
+) -> None:
+    hardware = tmp_path / "nodes.toml"
+    values = {"idle_power": 100, "cores": 4} | ({"node_offset": 60, "node_factor": 1.2} if line else {})
+    units = {"idle_power": "W", "node_offset": "W"}
+    cells = [f'{name} = {{ value = {value}, unit = "{units.get(name, "1")}" }}' for name, value in values.items()]
+    hardware.write_text("\n".join(['kind = "cluster"', 'title = "e"', 'source = "measured"', "[values]", *cells]))
+    described = CLUSTERS.replace('name = "east"', f'name = "east"\nhardware = "{hardware}"')
+    with running(tmp_path, learned=False, clusters=described) as daemon:
+        (east,) = (each for each in daemon.clusters.view.partitions if "e1" in each.state.nodes)
+        accounting = Accounting({"1": 49.5, "2": 0.5})
+        accounting.name = east.scheduler
+        daemon.jobs.meters = (Remembered(covers),)
+        daemon.jobs._sources = (cast("Source", accounting),)
+        jobs = [
+            EndedJob(east.scheduler, number, "", east.name, ("e1",), count, 1e9, 1e9 + 50.0, 0)
+            for number, count in (("1", 1), ("2", 3))
+        ]
+        for job in jobs:
+            daemon.jobs.take(job, sure=True)
+        found = daemon.jobs.metered(jobs[0])
+    assert found.energy_covers == told
+    assert found.energy == pytest.approx(50.0 * (idle / 4 + 0.99 * (watts - idle)))
 
 
 def test_of_too_many_measurements_the_longest_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,8 @@ def run(
     interfaces, speeds : links that the job uses, by default the loopback interface, over which processes on one host
         communicate; and their speeds (Mbit/s) where they are known better than the kernel knows them.
     interval : seconds between two readings of the monitors.
-    idle_watts : what this host draws doing nothing, of which the run is given a part by its processors; where 0, all
-        that its meter counts is shared by processor time.
+    idle_watts : what this host draws doing nothing by its meter, of which the run is given a part by its processors;
+        where 0, all that its meter counts is shared by processor time.
     stdout : where the command's standard output goes; by default to ours.
 
     Raises

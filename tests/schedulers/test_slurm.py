@@ -385,6 +385,32 @@ def test_jobs_that_shared_a_node_share_its_energy_by_processor_time_and_idle_pow
     assert sum(each or 0.0 for each in told.values()) == pytest.approx(12000.0)
 
 
+@pytest.mark.parametrize(
+    ("line", "covers", "alone", "shared"),
+    [
+        ({}, "package+memory", 8000.0, 8000.0),  # what a node draws idle its packages alone do not
+        ({"node_offset": (60.0, "W"), "node_factor": (1.2, "1")}, "node", 15_600.0, 15_600.0 - 0.5 * 4000.0),
+    ],
+)
+def test_packages_that_slurm_measures_become_the_node_where_the_line_is_known_and_have_no_idle_power_else(
+    commands: Path, line: dict[str, tuple[float, str]], covers: str, alone: float, shared: float
+) -> None:
+    values = {name: Quantity(*cell, "measured") for name, cell in ({"idle_power": (40.0, "W")} | line).items()}
+    (count,) = (node["cpus"] for node in SINFO["nodes"] if node["name"] == "a1")
+    job = {"JobIDRaw": "3", "NodeList": "a1", "Start": "100", "End": "200", "TotalCPU": "", "ConsumedEnergyRaw": ""}
+    table(commands / "squeue", [JOB])
+    saying(commands / "scontrol", "AcctGatherEnergyType    = rapl")
+    source = SlurmSource("c", hardware=Entry("n", Kind.cluster, "", values))
+    source.partitions()
+    told = []
+    for held in (count, count // 2):
+        row = job | {"AllocCPUS": str(held)}
+        table(commands / "sacct", [row, row | {"JobIDRaw": "3.0", "ConsumedEnergyRaw": "8000"}])
+        fate = source.fates(["3"])["3"]
+        told.append((fate.energy_covers, pytest.approx(fate.energy)))
+    assert told == [(covers, alone), (covers, shared)]
+
+
 def test_processor_times_come_from_the_accounting_where_there_is_one(commands: Path) -> None:
     row = {"AllocCPUS": "2", "NodeList": "a1", "Start": "100", "End": "200", "ConsumedEnergyRaw": ""}
     rows = [row | {"JobIDRaw": "3", "TotalCPU": "1-00:01:30"}, row | {"JobIDRaw": "4", "TotalCPU": "00:00:00"}]

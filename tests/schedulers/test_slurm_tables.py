@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from metasched.energy_share import Coverage
 from metasched.schedulers.slurm.cells import nodes_in
 from metasched.schedulers.slurm.devices import had
 from metasched.schedulers.slurm.energy import MeteredJob, accounted, energies
@@ -25,9 +26,9 @@ def test_jobs_that_share_two_nodes_are_given_their_parts_of_both() -> None:
     jobs = {
         name: MeteredJob(("n1", "n2"), 4.0, 100.0, 200.0, used, 2000.0) for name, used in (("1", 300.0), ("2", 100.0))
     }
-    found = energies(["1", "2"], jobs, {"n1": 4, "n2": 4}, 0.0, "node")
+    found = energies(["1", "2"], jobs, {"n1": 4, "n2": 4}, Coverage("node"))
     assert found == pytest.approx({"1": 1500.0, "2": 500.0})
-    assert energies(["1"], jobs, {"n1": 4}, 0.0, "node") == {}  # how large n2 is, is not known
+    assert energies(["1"], jobs, {"n1": 4}, Coverage("node")) == {}  # how large n2 is, is not known
 
 
 def test_an_allocated_device_without_a_type_has_the_one_that_was_asked_for_of_its_name() -> None:

@@ -2,7 +2,8 @@
 
 A real Slurm with slurmdbd and ``JobAcctGatherType`` runs three jobs that fill one node: one works all the time, one
 half of it, and one sleeps. A made powercap counts, read by node_exporter. What the daemon learns as the energy of each
-job follows the documented rule, and all together, with what free processors drew, is what was measured.
+job follows the documented rule, and all together, with what free processors drew, is what the node took, by the line
+from its package.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from tests.system.real_slurm import Slurm
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
 NODE, PROCESSORS, IDLE = "a1", 4, 60.0
-#: Power of the node (W), and that from some time on after the meter began (s), so that it changes while jobs run.
+#: Power of the package (W), and that from some time on after the meter began (s), so that it changes while jobs run.
 WATTS, LATER, CHANGE = 150.0, 250.0, 35.0
+#: The line from the package to the node: power (W) at none, and factor.
+OFFSET, FACTOR = 20.0, 1.2
 LENGTH = 30.0
 #: Of each job: its processors, and the share of the time that one process works.
 JOBS = {"works": (1, 1.0), "half": (2, 0.5), "sleeps": (1, 0.0)}
@@ -113,8 +116,13 @@ def test_what_jobs_on_a_shared_node_are_given_by_their_processor_time_adds_up_to
 ) -> None:
     if why := real_slurm.why_not() or real_accounting.why_not() or real_prometheus.why_not():
         pytest.skip(why)
-    site, used = tmp_path / "slurm", tmp_path / "used"
+    site, used, hardware = tmp_path / "slurm", tmp_path / "used", tmp_path / "node.toml"
     used.mkdir()
+    hardware.write_text(
+        f'kind = "cluster"\ntitle = "one node"\nsource = "made"\n[values]\n'
+        f'idle_power = {{ value = {IDLE}, unit = "W" }}\nnode_offset = {{ value = {OFFSET}, unit = "W" }}\n'
+        f'node_factor = {{ value = {FACTOR}, unit = "1" }}\n'
+    )
     with (
         real_accounting.keeping(tmp_path / "accounting", site / "munge.sock", gathering=True) as accounting,
         real_slurm.running(site, accounting=accounting) as slurm,
@@ -123,7 +131,7 @@ def test_what_jobs_on_a_shared_node_are_given_by_their_processor_time_adds_up_to
     ):
         daemon = Daemon(
             tmp_path,
-            f'[periods]\npartitions = 1.0\nconfirm = 3.0\n[[slurm]]\nname = "proof"\nidle_watts = {IDLE}\n'
+            f'[periods]\npartitions = 1.0\nconfirm = 3.0\n[[slurm]]\nname = "proof"\nhardware = "{hardware}"\n'
             f'configuration = "{slurm.environment["SLURM_CONF"]}"\n'
             f'[[source]]\nkind = "prometheus"\nurl = "{prometheus.url}"\npower = true\nperiod = 1.0\n'
             f'names = {{ "{prometheus.instance}" = "{NODE}" }}\n',
@@ -151,13 +159,13 @@ def judge(meter: Meter, runs: dict[str, RecordedRun], recorded: dict[str, float]
     span = {name: (run.start_time or 0.0, (run.start_time or 0.0) + run.execution_time) for name, run in own.items()}
     energy = {name: run.energy or 0.0 for name, run in own.items()}
     first, last = min(start for start, _ in span.values()), max(end for _, end in span.values())
-    measured = meter.counted(last) - meter.counted(first)
+    measured = OFFSET * (last - first) + FACTOR * (meter.counted(last) - meter.counted(first))
     free = (
         IDLE / PROCESSORS * sum(JOBS[name][0] * (last - first - (end - start)) for name, (start, end) in span.items())
     )
     print(f"spans {span}; processor time recorded {recorded}, used {used}")
     print(f"energy {energy}, free processors {free:.1f} J; measured {measured:.1f} J")
-    assert {run.energy_covers for run in own.values()} == {"package"}
+    assert {run.energy_covers for run in own.values()} == {"node"}
     assert sum(energy.values()) + free == pytest.approx(measured, rel=0.01)
     # Slurm's records are those of the kernel, to the last sample before the end and what starting a job takes.
     assert recorded == {name: pytest.approx(seconds, abs=1.5) for name, seconds in used.items()}

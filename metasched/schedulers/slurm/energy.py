@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from metasched.energy_share import Measured, Occupant, shares, steadiest
+from metasched.energy_share import Coverage, Measured, Occupant, shares, steadiest
 from metasched.schedulers.slurm.cells import nodes_in, number_in, seconds_in
 from metasched.slurm_times import span
 from monitors.sources.power_history import Drawn
@@ -46,6 +46,11 @@ class MeteredJob:
         count = len(self.nodes)
         used = None if self.processor_time is None else self.processor_time / count
         return Occupant(self.start, self.end, self.processors / count, used)
+
+    def taken(self, coverage: Coverage) -> Measured:
+        """What each of its nodes took while it ran, by a meter of some coverage."""
+        joules = coverage.joules(self.joules / len(self.nodes), self.end - self.start)
+        return Measured(self.start, self.end, joules)
 
     def has(self, processors: Mapping[str, int]) -> bool:
         """Whether it has all processors of its nodes, by those of each node."""
@@ -84,8 +89,7 @@ def energies(
     wanted: Collection[str],
     jobs: Mapping[str, MeteredJob],
     processors: Mapping[str, int],
-    idle_watts: float,
-    covers: str,
+    coverage: Coverage,
 ) -> dict[str, float]:
     """The energy of jobs (J) whose nodes were metered.
 
@@ -94,13 +98,12 @@ def energies(
     wanted : numbers of the jobs that are asked about.
     jobs : these and all others that were on their nodes meanwhile.
     processors : of each node.
-    idle_watts : what a node draws doing nothing.
-    covers : what the meters see.
+    coverage : what the meters of the nodes see.
 
     Examples
     --------
     >>> jobs = {name: MeteredJob(("n1",), 2, 0.0, 10.0, used, 1000.0) for name, used in (("1", 15.0), ("2", 5.0))}
-    >>> {name: round(joules) for name, joules in energies(["1", "2"], jobs, {"n1": 4}, 0.0, "node").items()}
+    >>> {name: round(joules) for name, joules in energies(["1", "2"], jobs, {"n1": 4}, Coverage("node")).items()}
     {'1': 750, '2': 250}
     """
     found: dict[str, float] = {}
@@ -110,7 +113,7 @@ def energies(
         if job is None or not job.joules or not math.isfinite(job.end):
             continue
         if job.has(processors):
-            found[number] = job.joules
+            found[number] = len(job.nodes) * job.taken(coverage).joules
             continue
         if not all(node in processors for node in job.nodes):
             continue
@@ -119,9 +122,9 @@ def energies(
             if node not in drawn:
                 # All that was measured there counts, so that all jobs are given parts of the same power.
                 ended = [each for each in there if each.joules and math.isfinite(each.end)]
-                joules = [Measured(each.start, each.end, each.joules / len(each.nodes)) for each in ended]
-                drawn[node] = steadiest(covers, joules, idle_watts)
+                measured = [each.taken(coverage) for each in ended]
+                drawn[node] = steadiest(coverage.covers, measured, coverage.idle_watts)
             occupants = [job.on_a_node, *(each.on_a_node for each in there if each is not job)]
-            part, *_ = shares(drawn[node], occupants, processors[node], idle_watts, job.start, job.end)[0]
+            part, *_ = shares(drawn[node], occupants, processors[node], coverage.idle_watts, job.start, job.end)[0]
             found[number] = found.get(number, 0.0) + part
     return {number: own for number, own in found.items() if own > 0.0}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from metasched.blocks.entry import Entry
-from metasched.blocks.power import idle_power
+from metasched.energy_share import Coverage
 from metasched.node_names import fold
 from metasched.schedulers.slurm.commands import SlurmCommands, local_time
 from metasched.schedulers.slurm.energy import COLUMNS, MeteredJob, accounted, energies
@@ -31,7 +31,7 @@ class JobEnergies:
 
     Attributes
     ----------
-    covers : what the meters see; empty where nothing is measured, or it was not asked yet.
+    coverage : what the energies are of; of nothing where nothing is measured, or it was not asked yet.
     """
 
     def __init__(
@@ -42,8 +42,7 @@ class JobEnergies:
         hardware: Entry | None,
     ) -> None:
         self._name, self._commands, self._configuration = name, commands, configuration
-        self._idle_watts = idle_power(hardware)
-        self._asked, self.covers = False, ""
+        self._hardware, self._asked, self.coverage = hardware, False, Coverage("")
 
     def of(self, jobs: Sequence[str], processors: Mapping[str, int]) -> dict[str, float]:
         """What jobs took (J): all that their nodes took, or their part where others were there.
@@ -66,7 +65,7 @@ class JobEnergies:
         except RuntimeError as error:
             _log.info("%s records no energy: %s", self._name, error)
             return {}
-        return energies(jobs, known, processors, self._idle_watts, self.covers)
+        return energies(jobs, known, processors, self.coverage)
 
     def records(self, *words: str) -> dict[str, MeteredJob]:
         """The jobs that the accounting finds by some options of sacct, by their numbers.
@@ -87,5 +86,6 @@ class JobEnergies:
                 _log.info("it is unknown whether %s measures energy: %s", self._name, error)
                 return False
             self._asked = True
-            self.covers = _METERS.get(plugin.removeprefix("acct_gather_energy/").lower(), "")
-        return bool(self.covers)
+            covers = _METERS.get(plugin.removeprefix("acct_gather_energy/").lower(), "")
+            self.coverage = Coverage.of(covers, self._hardware)
+        return bool(self.coverage.covers)

@@ -278,7 +278,7 @@ class SlurmSource(CommandCluster):
                 found[job] = replace(fated, kind="interrupted")
         ended = [job for job, fate in found.items() if fate.completed][:MOST_NAMED]
         for job, joules in self._energies.of(ended, self._cpus).items():
-            found[job] = replace(found[job], energy=joules, energy_covers=self._energies.covers)
+            found[job] = replace(found[job], energy=joules, energy_covers=self._energies.coverage.covers)
         return found
 
     def processor_times(self, jobs: Collection[str]) -> Mapping[str, float]:
@@ -310,7 +310,9 @@ class SlurmSource(CommandCluster):
         )
         known = self._energies.of([job.job for job in jobs if job.exit_status == 0][-MOST_NAMED:], self._cpus)
         return [
-            replace(job, energy=known[job.job], energy_covers=self._energies.covers) if job.job in known else job
+            replace(job, energy=known[job.job], energy_covers=self._energies.coverage.covers)
+            if job.job in known
+            else job
             for job in jobs
         ]
 

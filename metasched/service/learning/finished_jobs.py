@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
-from metasched.blocks.power import idle_power
-from metasched.energy_share import Occupant, as_node, shares
+from metasched.energy_share import Coverage, Occupant, shares
 from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.records import Run
@@ -272,26 +271,27 @@ class EndedJobs:
         if job.energy is not None or not job.nodes:
             return job
         partition = self._board.view.find(job.scheduler, job.partition)
-        idle, per_node, hardware = 0.0, 1.0, None
+        per_node, hardware = 1.0, None
         if partition is not None:
             state = partition.state
             hardware = state.hardware
-            idle = idle_power(hardware)
             per_node = (partition.total or int(state.processors.sum())) / max(int(state.up.sum()), 1)
         used: Mapping[str, float] | None = None
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
             if fault:
                 _log.warning("job %s of %s: its power is unknown: %s", job.job, job.scheduler, fault)
-            known = [as_node(drawn[node], hardware) for node in job.nodes if node in drawn]
-            if len(known) < len(job.nodes) or len({each.covers for each in known}) > 1:
+            known = [drawn[node] for node in job.nodes if node in drawn]
+            coverages = [Coverage.of(each.covers, hardware) for each in known]
+            if len(known) < len(job.nodes) or len({each.covers for each in coverages}) > 1:
                 continue
             joules, used = 0.0, self._used(job) if used is None else used
-            for node, each in zip(job.nodes, known, strict=True):
+            for node, each, coverage in zip(job.nodes, known, coverages, strict=True):
                 jobs = [_occupant(job, used), *self._others(job, node, used)]
-                joules += shares(each, jobs, per_node, idle, job.start, job.end)[0][0]
+                taken, _ = shares(coverage.drawn(each), jobs, per_node, coverage.idle_watts, job.start, job.end)
+                joules += taken[0]
             if joules > 0.0:
-                return replace(job, energy=joules, energy_covers=known[0].covers)
+                return replace(job, energy=joules, energy_covers=coverages[0].covers)
         return job
 
     def _metered_record(self, record: RecordedRun, fate: Fate | None) -> RecordedRun:
