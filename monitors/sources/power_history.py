@@ -1,9 +1,9 @@
 """The power of nodes over a period, from a Prometheus server that scrapes their meters.
 
 RAPL counters of node_exporter (``node_rapl_package_joules_total``, ``node_rapl_dram_joules_total``) and the power
-readings of ipmi_exporter (``ipmi_dcmi_power_consumption_watts``), which cover the node and go first. A counter that
-went back has wrapped around: what it counted between those two scrapes is taken to be as much a second as before and
-after.
+readings of ipmi_exporter (``ipmi_dcmi_power_consumption_watts``), which cover the node and go first. A package that the
+kernel shows twice, by two interfaces, counts once. A counter that went back has wrapped around: what it counted between
+those two scrapes is taken to be as much a second as before and after.
 """
 
 from __future__ import annotations
@@ -91,15 +91,23 @@ class PowerHistory(PrometheusServer):
         return found, ""
 
     def _series(self, metric: str, start: float, end: float, deadline: float) -> dict[str, list[tuple[Floats, Floats]]]:
-        """Times and values of each series of a metric, by node."""
+        """Times and values of what a metric counts, by node: one series for each index of a part of the node."""
         upto = min(end + self.window, time.time())
         span = max(math.ceil(upto - start + self.window), 1)
-        found: dict[str, list[tuple[Floats, Floats]]] = {}
-        for seen, item in self.ask(f"{self.series(metric)}[{span}s]", deadline, time=f"{upto:.3f}"):
+        found: dict[str, dict[object, tuple[Floats, Floats]]] = {}
+        answers = self.ask(f"{self.series(metric)}[{span}s]", deadline, time=f"{upto:.3f}")
+        for seen, item in sorted(answers, key=lambda each: _is_mirror(each[1]["metric"])):
             pairs = np.array([(float(at), float(value)) for at, value in item["values"]]).reshape(-1, 2)
             pairs = pairs[np.isfinite(pairs).all(axis=1)]
-            found.setdefault(self.node(seen), []).append((pairs[:, 0], pairs[:, 1]))
-        return found
+            labels = item["metric"]
+            part = labels.get("index", tuple(labels.items()))
+            found.setdefault(self.node(seen), {}).setdefault(part, (pairs[:, 0], pairs[:, 1]))
+        return {node: list(parts.values()) for node, parts in found.items()}
+
+
+def _is_mirror(labels: Mapping[str, str]) -> bool:
+    """Whether a series is of the registers that show a package a second time (``intel-rapl-mmio:0``)."""
+    return "-mmio" in labels.get("path", "")
 
 
 def _of_counter(at: Floats, joules: Floats) -> tuple[Floats, Floats] | None:

@@ -95,8 +95,8 @@ def test_the_history_of_power_is_asked_for_beyond_both_ends_of_the_period(
     class History(PowerHistory):
         def ask(self, query: str, deadline: float, **parameters: str) -> Any:
             asked.append((query, deadline, parameters))
-            yield "n1:9100", {"values": values}
-            yield "n1:9100", {"values": []}
+            yield "n1:9100", {"metric": {"index": "0"}, "values": values}
+            yield "n1:9100", {"metric": {"index": "1"}, "values": []}
 
     monkeypatch.setattr(power_history, "time", SimpleNamespace(time=lambda: now, monotonic=lambda: 50.0))
     found = History("http://p", window=60.0)._series("watts", start, end, 55.0)

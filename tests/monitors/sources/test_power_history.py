@@ -18,17 +18,21 @@ NOW = 1_700_000_000.0
 
 
 def history(series: dict[str, list[tuple[str, list[tuple[float, float]]]]]):
-    """A server that knows some series of each metric: node, and values at times."""
+    """A server that knows some series of each metric: node, index and path where told, and values at times."""
 
     def answer(handler) -> None:
         asked = parse_qs(urlsplit(handler.path).query)["query"][0]
         found = [
-            {"metric": {"instance": node}, "values": [[at, str(value)] for at, value in values]}
+            {"metric": labels(*node.split()), "values": [[at, str(value)] for at, value in values]}
             for node, values in series.get(asked.partition("{")[0], [])
         ]
         body(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": found}}))(handler)
 
     return answer
+
+
+def labels(node: str, index: str = "0", zone: str = "intel-rapl") -> dict[str, str]:
+    return {"instance": node, "index": index, "path": f"/sys/class/powercap/{zone}:{index}"}
 
 
 def counted(watts: float, most: float = 1e9, begin: float = 0.0) -> list[tuple[float, float]]:
@@ -39,10 +43,10 @@ def test_packages_and_their_memory_are_added_through_wraps() -> None:
     series = {
         "node_rapl_package_joules_total": [
             ("n1:9100", counted(80.0, 2000.0)),
-            ("n1:9100", counted(70.0, 2000.0, 900.0)),
+            ("n1:9100 1", counted(70.0, 2000.0, 900.0)),
             ("n2:9100", counted(60.0)),
         ],
-        "node_rapl_dram_joules_total": [("n1:9100", counted(8.0)), ("n1:9100", counted(7.0))],
+        "node_rapl_dram_joules_total": [("n1:9100", counted(8.0)), ("n1:9100 1", counted(7.0))],
     }  # fmt: skip
     with serving(history(series)) as url:
         drawn, fault = PowerHistory(url).drawn(NOW + 15.0, NOW + 165.0)
@@ -50,6 +54,16 @@ def test_packages_and_their_memory_are_added_through_wraps() -> None:
     assert {node: each.covers for node, each in drawn.items()} == {"n1": "package+memory", "n2": "package"}
     assert drawn["n1"].joules(NOW + 15.0, NOW + 165.0) == pytest.approx(150.0 * 165.0, rel=1e-9)
     assert drawn["n2"].joules(NOW + 15.0, NOW + 165.0) == pytest.approx(150.0 * 60.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_package_that_is_told_of_twice_is_counted_once(order: int) -> None:
+    plain = [("n1:9100 0", counted(80.0)), ("n1:9100 1", counted(70.0)), ("n2:9100 0 intel-rapl-mmio", counted(60.0))]
+    mirrored = [("n1:9100 0 intel-rapl-mmio", counted(90.0)), ("n1:9100 1 intel-rapl-mmio", counted(90.0))]
+    with serving(history({"node_rapl_package_joules_total": [*plain, *mirrored][::order]})) as url:
+        drawn, _ = PowerHistory(url).drawn(NOW, NOW + 100.0)
+    watts = {node: each.joules(NOW, NOW + 100.0) / 100.0 for node, each in drawn.items()}
+    assert watts == {"n1": pytest.approx(150.0), "n2": pytest.approx(60.0)}
 
 
 def test_what_covers_the_node_goes_before_its_packages() -> None:
