@@ -3,7 +3,7 @@
 RAPL counters of node_exporter (``node_rapl_package_joules_total``, ``node_rapl_dram_joules_total``) and the power
 readings of ipmi_exporter (``ipmi_dcmi_power_consumption_watts``), which cover the node and go first. A package that the
 kernel shows twice, by two interfaces, counts once. A counter that went back has wrapped around: what it counted between
-those two scrapes is taken to be as much a second as before and after.
+those two scrapes is taken to be as much a second as before and after. Readings that no node can have are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitors.one_line import one_line
+from monitors.sensors.power import ipmi, powercap
 from monitors.sources.prometheus_server import PrometheusServer
 
 Floats = NDArray[np.float64]
@@ -24,8 +25,6 @@ Floats = NDArray[np.float64]
 _PACKAGES, _MEMORY, _NODE = (
     "node_rapl_package_joules_total", "node_rapl_dram_joules_total", "ipmi_dcmi_power_consumption_watts",
 )  # fmt: skip
-#: Counters with a higher power have jumped (W).
-MOST_WATTS = 5000.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class PowerHistory(PrometheusServer):
                     covers = "package+memory" if whole else "package"
                     found[node] = _added(covers, [part for part in parts if part is not None])
             for node, (series, *_) in self._series(_NODE, start, end, deadline).items():
-                at, watts = series
+                at, watts = _sound(*series)
                 if len(at) > 1:
                     found[node] = Drawn("node", at, (watts[1:] + watts[:-1]) / 2.0)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
@@ -110,13 +109,19 @@ def _is_mirror(labels: Mapping[str, str]) -> bool:
     return "-mmio" in labels.get("path", "")
 
 
+def _sound(at: Floats, watts: Floats) -> tuple[Floats, Floats]:
+    """Times and readings that may be the power of a node: controllers that are busy tell 0, or numbers beyond any."""
+    sound = (watts > 0.0) & (watts <= ipmi.MOST_WATTS)
+    return at[sound], watts[sound]
+
+
 def _of_counter(at: Floats, joules: Floats) -> tuple[Floats, Floats] | None:
     """Edges and watts of a counter; None where it tells none."""
     length, moved = np.diff(at), np.diff(joules)
     if not len(length) or not np.all(length > 0):
         return None
     watts = moved / length
-    sound = (watts >= 0.0) & (watts <= MOST_WATTS)
+    sound = (watts >= 0.0) & (watts <= powercap.MOST_WATTS)
     if not sound.any():
         return None
     middle = (at[1:] + at[:-1]) / 2.0

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 #: Seconds that an answer holds, and that it may take.
 SELDOM, TIMEOUT = 10.0, 5.0
+#: Above what any node draws, with its accelerators (W): controllers without a reading tell 65,535.
+MOST_WATTS = 20_000.0
 _READING = re.compile(r"Instantaneous power reading:\s+(\d+) Watts")
 
 
@@ -48,6 +50,6 @@ class Ipmi:
         except subprocess.TimeoutExpired:
             raise OSError(f"ipmitool did not answer in {TIMEOUT:g} s") from None
         reading = _READING.search(done.stdout)
-        if reading is None or not int(reading[1]):
+        if reading is None or not 0.0 < float(reading[1]) <= MOST_WATTS:
             raise OSError(f"ipmitool reports no power ({' '.join(done.stderr.split())[:200] or 'no reading'})")
         return float(reading[1])

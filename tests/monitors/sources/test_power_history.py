@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_servers import body, serving
 
+from monitors.sensors.power.ipmi import MOST_WATTS
 from monitors.sources.power_history import Drawn, PowerHistory
 
 NOW = 1_700_000_000.0
@@ -75,6 +76,32 @@ def test_what_covers_the_node_goes_before_its_packages() -> None:
         drawn, _ = PowerHistory(url).drawn(NOW, NOW + 120.0)
     assert drawn["n1"].covers == "node"
     assert drawn["n1"].joules(NOW, NOW + 120.0) == pytest.approx(60.0 * 170.0 + 60.0 * 180.0)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -20.0, 65_535.0])
+def test_readings_that_cannot_be_are_bridged_and_where_too_few_are_left_the_packages_count(wrong: float) -> None:
+    times = [NOW + 10.0 * k for k in range(13)]
+    some = [(at, wrong if 3 <= k < 6 or k == 12 else 300.0 + k) for k, at in enumerate(times)]
+    hardly = [(at, 300.0 if k == 4 else wrong) for k, at in enumerate(times)]
+    series = {
+        "node_rapl_package_joules_total": [("n1:1", counted(80.0)), ("n2:1", counted(80.0))],
+        "ipmi_dcmi_power_consumption_watts": [("n1:2", some), ("n2:2", hardly)],
+    }
+    with serving(history(series)) as url:
+        drawn, fault = PowerHistory(url).drawn(NOW, NOW + 110.0)
+    assert (fault, {node: each.covers for node, each in drawn.items()}) == ("", {"n1": "node", "n2": "package"})
+    assert drawn["n1"].joules(NOW, NOW + 110.0) == pytest.approx(110.0 * 305.5)
+
+
+@pytest.mark.parametrize(("watts", "covers"), [(MOST_WATTS, "node"), (MOST_WATTS + 1.0, "package")])
+def test_a_node_may_draw_more_than_a_package(watts: float, covers: str) -> None:
+    readings = [(NOW, watts), (NOW + 60.0, watts)]
+    series = {
+        "node_rapl_package_joules_total": [("n1:1", counted(80.0))],
+        "ipmi_dcmi_power_consumption_watts": [("n1:2", readings)],
+    }
+    with serving(history(series)) as url:
+        assert PowerHistory(url).drawn(NOW, NOW + 60.0)[0]["n1"].covers == covers
 
 
 def test_too_few_scrapes_and_counters_that_jump_tell_nothing() -> None:

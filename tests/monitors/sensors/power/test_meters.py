@@ -226,7 +226,8 @@ def test_meters_without_a_reading_say_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"^powercap reports no package's energy$"):
         Powercap(tmp_path)
     tool = tmp_path / "ipmitool"
-    for printed in ("echo no sensor >&2", "echo 'Instantaneous power reading: 0 Watts'"):
+    readings = (f"echo 'Instantaneous power reading: {watts} Watts'" for watts in (0, 65_535))
+    for printed in ("echo no sensor >&2", *readings):
         tool.write_text(f"#!/bin/sh\n{printed}\n")
         tool.chmod(0o755)
         with pytest.raises(OSError, match=r"^ipmitool reports no power \((no sensor|no reading)\)$"):
