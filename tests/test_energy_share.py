@@ -137,10 +137,10 @@ class Remembered(PowerHistory):
 
     def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
         """What the node drew."""
-        return {"e1": Drawn(self.label, np.array([start, end]), np.array([300.0]))}, ""
+        return {"e1": Drawn(self.label, np.array([start, end]), np.array([300.0]))}, "the counters of e2 were reset"
 
 
-def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path) -> None:
+def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     described = CLUSTERS.replace('name = "east"', 'name = "east"\nidle_watts = 100')
     jobs = [EndedJob("slurm", str(k), "", "", ("e1",), count, 1e9, 1e9 + 50.0, 0) for k, count in ((1, 1), (2, 3))]
     with running(tmp_path, learned=False, clusters=described) as daemon:
@@ -153,6 +153,10 @@ def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path) -> 
     assert sum(each.energy or 0.0 for each in told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert told[1].energy == pytest.approx(3.0 * (told[0].energy or 0.0))
     assert elsewhere.energy is None
+    # What is wrong with another node is said only of jobs that were there.
+    assert [each for each in caplog.messages if "counters" in each] == [
+        "job 3 of slurm: its power is unknown: the counters of e2 were reset"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -67,27 +67,36 @@ class PowerHistory(PrometheusServer):
     def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
         """The power of each node in a period, and faults; nodes without two scrapes in the period are left out.
 
+        What is wrong with the counters of one node leaves out that node alone.
+
         Parameters
         ----------
         start, end : of the period, seconds since 1970.
         """
         deadline = time.monotonic() + self.timeout
         found: dict[str, Drawn] = {}
+        apart: list[str] = []
         try:
             packages, memory = (self._series(each, start, end, deadline) for each in (_PACKAGES, _MEMORY))
             for node, counted in packages.items():
                 whole = len(memory.get(node, ())) == len(counted)
                 parts = [_of_counter(*each) for each in (*counted, *(memory[node] if whole else ()))]
-                if all(part is not None for part in parts):
-                    covers = "package+memory" if whole else "package"
-                    found[node] = _added(covers, [part for part in parts if part is not None])
+                known = [part for part in parts if part is not None]
+                if len(known) < len(parts):
+                    continue
+                added = _added("package+memory" if whole else "package", known)
+                if added is None:
+                    apart.append(node)
+                else:
+                    found[node] = added
             for node, (series, *_) in self._series(_NODE, start, end, deadline).items():
                 at, watts = _sound(*series)
                 if len(at) > 1:
                     found[node] = Drawn("node", at, (watts[1:] + watts[:-1]) / 2.0)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
             return {}, one_line(error)
-        return found, ""
+        lost = ", ".join(node for node in apart if node not in found)
+        return found, one_line(f"the counters of {lost} were not scraped at the same time") if lost else ""
 
     def _series(self, metric: str, start: float, end: float, deadline: float) -> dict[str, list[tuple[Floats, Floats]]]:
         """Times and values of what a metric counts, by node: one series for each index of a part of the node."""
@@ -128,13 +137,13 @@ def _of_counter(at: Floats, joules: Floats) -> tuple[Floats, Floats] | None:
     return at, np.where(sound, watts, np.interp(middle, middle[sound], watts[sound]))
 
 
-def _added(covers: str, parts: Sequence[tuple[Floats, Floats]]) -> Drawn:
-    """The sum of what counters of one node tell, over the time that all of them cover."""
+def _added(covers: str, parts: Sequence[tuple[Floats, Floats]]) -> Drawn | None:
+    """The sum of what counters of one node tell, over the time that all of them cover; None where there is none."""
     edges = np.unique(np.concatenate([at for at, _ in parts]))
     first, last = max(at[0] for at, _ in parts), min(at[-1] for at, _ in parts)
     edges = edges[(edges >= first) & (edges <= last)]
     if len(edges) < 2:
-        raise ValueError("the counters of a node were not scraped at the same time")
+        return None
     middle = (edges[1:] + edges[:-1]) / 2.0
     watts = sum(each[np.searchsorted(at, middle) - 1] for at, each in parts)
     return Drawn(covers, edges, np.asarray(watts, dtype=np.float64))

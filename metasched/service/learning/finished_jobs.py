@@ -279,11 +279,13 @@ class EndedJobs:
         used: Mapping[str, float] | None = None
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
-            if fault:
-                _log.warning("job %s of %s: its power is unknown: %s", job.job, job.scheduler, fault)
             known = [drawn[node] for node in job.nodes if node in drawn]
+            if len(known) < len(job.nodes):
+                if fault:
+                    _log.warning("job %s of %s: its power is unknown: %s", job.job, job.scheduler, fault)
+                continue
             coverages = [Coverage.of(each.covers, hardware) for each in known]
-            if len(known) < len(job.nodes) or len({each.covers for each in coverages}) > 1:
+            if len({each.covers for each in coverages}) > 1:
                 continue
             joules, used = 0.0, self._used(job) if used is None else used
             for node, each, coverage in zip(job.nodes, known, coverages, strict=True):

@@ -104,6 +104,20 @@ def test_a_node_may_draw_more_than_a_package(watts: float, covers: str) -> None:
         assert PowerHistory(url).drawn(NOW, NOW + 60.0)[0]["n1"].covers == covers
 
 
+def test_a_node_whose_counters_were_not_scraped_at_the_same_time_is_left_out_alone() -> None:
+    first, last = counted(80.0)[:8], counted(80.0)[12:]
+    series = {
+        "node_rapl_package_joules_total": [
+            ("n1:1 0", first), ("n1:1 1", last), ("n2:1 0", counted(60.0)), ("n3:1 0", first), ("n3:1 1", last),
+        ],
+        "ipmi_dcmi_power_consumption_watts": [("n3:2", [(NOW, 160.0), (NOW + 60.0, 160.0)])],
+    }  # fmt: skip
+    with serving(history(series)) as url:
+        drawn, fault = PowerHistory(url).drawn(NOW, NOW + 110.0)
+    assert {node: each.covers for node, each in drawn.items()} == {"n2": "package", "n3": "node"}
+    assert fault == "the counters of n1 were not scraped at the same time"
+
+
 def test_too_few_scrapes_and_counters_that_jump_tell_nothing() -> None:
     one, wild = [(NOW, 5.0)], [(NOW, 0.0), (NOW + 10.0, 1e9)]
     with serving(history({"node_rapl_package_joules_total": [("n1:1", one), ("n2:1", wild)]})) as url:
