@@ -19,6 +19,7 @@ from metasched.schedulers.slurm import devices
 from metasched.schedulers.slurm.commands import SlurmCommands
 from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.source import SlurmSource
+from monitors.sensors.power.ipmi import MOST_WATTS
 
 SINFO = json.loads((Path(__file__).parents[1] / "placement" / "clusters" / "slurm-22.05" / "sinfo.json").read_text())
 
@@ -409,6 +410,21 @@ def test_packages_that_slurm_measures_become_the_node_where_the_line_is_known_an
         fate = source.fates(["3"])["3"]
         told.append((fate.energy_covers, pytest.approx(fate.energy)))
     assert told == [(covers, alone), (covers, shared)]
+
+
+@pytest.mark.parametrize("told", [str(2**64 - 2), str(2**64 - 1), str(int(MOST_WATTS * 100) + 1)])
+def test_energies_that_no_node_can_take_are_not_believed(commands: Path, told: str) -> None:
+    job = {"AllocCPUS": "2", "NodeList": "a1", "Start": "100", "End": "200", "TotalCPU": "", "ConsumedEnergyRaw": ""}
+    rows = [job | {"JobIDRaw": number} for number in "345"]
+    rows += [job | {"JobIDRaw": step, "ConsumedEnergyRaw": joules} for step, joules in
+             (("3.batch", told), ("4.batch", told), ("4.0", "8000"), ("5.batch", "8000"))]  # fmt: skip
+    table(commands / "squeue", [JOB | {"JobID": number} for number in "345"])
+    table(commands / "sacct", rows)
+    saying(commands / "scontrol", "AcctGatherEnergyType    = ipmi")
+    source = SlurmSource("c")
+    source.partitions()
+    found = {number: fate.energy for number, fate in source.fates(["3", "4", "5"]).items()}
+    assert found == {"3": None, "4": pytest.approx(8000.0 / 3), "5": pytest.approx(8000.0 / 3)}
 
 
 def test_processor_times_come_from_the_accounting_where_there_is_one(commands: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from metasched.energy_share import Coverage, Measured, Occupant, shares, steadiest
 from metasched.schedulers.slurm.cells import nodes_in, number_in, seconds_in
 from metasched.slurm_times import span
+from monitors.sensors.power.ipmi import MOST_WATTS
 from monitors.sources.power_history import Drawn
 
 #: What sacct is asked for.
@@ -38,7 +39,12 @@ class MeteredJob:
     start: float
     end: float
     processor_time: float | None
-    joules: float
+    joules: float = 0.0
+
+    def with_at_least(self, joules: float) -> MeteredJob:
+        """The job whose nodes took no less than this; itself where they cannot have: Slurm writes 2^64 - 2 for none."""
+        most = MOST_WATTS * len(self.nodes) * (self.end - self.start)
+        return replace(self, joules=joules) if self.joules < joules <= most else self
 
     @property
     def on_a_node(self) -> Occupant:
@@ -70,18 +76,16 @@ def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, MeteredJob]:
     found: dict[str, MeteredJob] = {}
     for row in rows:
         job, _, step = row["JobIDRaw"].partition(".")
-        joules = number_in(row["ConsumedEnergyRaw"]) or 0.0
-        if step:
-            if job in found and joules > found[job].joules:
-                found[job] = replace(found[job], joules=joules)
-            continue
-        nodes, processors = nodes_in(row["NodeList"]), number_in(row["AllocCPUS"])
-        start, end = seconds_in(row["Start"]) or 0.0, seconds_in(row["End"]) or math.inf
-        if not (nodes and processors and 0.0 < start < end):
-            continue
-        # While a job runs the accounting does not know what it used.
-        used = None if end == math.inf else span(row["TotalCPU"]) or None
-        found[job] = MeteredJob(nodes, processors, start, end, used, joules)
+        if not step:
+            nodes, processors = nodes_in(row["NodeList"]), number_in(row["AllocCPUS"])
+            start, end = seconds_in(row["Start"]) or 0.0, seconds_in(row["End"]) or math.inf
+            if not (nodes and processors and 0.0 < start < end):
+                continue
+            # While a job runs the accounting does not know what it used.
+            used = None if end == math.inf else span(row["TotalCPU"]) or None
+            found[job] = MeteredJob(nodes, processors, start, end, used)
+        if job in found:
+            found[job] = found[job].with_at_least(number_in(row["ConsumedEnergyRaw"]) or 0.0)
     return found
 
 
