@@ -59,16 +59,17 @@ class Powercap:
 
         Raises
         ------
-        ValueError
-            When a counter has jumped: the time until now is lost.
+        OSError, ValueError
+            When a counter cannot be read: the next reading is of the time until now, too. ValueError also when one has
+            jumped: that time is lost.
         """
-        now = self._clock()
-        elapsed, self._last = now - self._last, now
-        # All are read before one is found wrong, so that the next watts are of the time since now.
-        before, self._values = self._values, [counter.now() for counter in self._counters]
+        # All are read before one is found wrong, so that the next watts are of the time since now; where one cannot be
+        # read, they are of the time since they were read last.
+        now, values = self._clock(), [counter.now() for counter in self._counters]
+        elapsed, before = now - self._last, self._values
+        self._last, self._values = now, values
         joules = [
-            counter.joules(value - then)
-            for counter, value, then in zip(self._counters, self._values, before, strict=True)
+            counter.joules(value - then) for counter, value, then in zip(self._counters, values, before, strict=True)
         ]
         if elapsed <= 0.0:
             return float("nan")

@@ -108,6 +108,27 @@ def test_a_counter_that_jumps_leaves_no_energy_of_another_for_the_next_reading(t
     assert meter.read() == pytest.approx(71.0)
 
 
+@pytest.mark.parametrize("unread", ["", "-", None])
+def test_readings_that_fail_lose_neither_time_nor_energy(tmp_path: Path, unread: str | None) -> None:
+    tree, clock = Tree(tmp_path, {"intel-rapl:0": "package-0", "intel-rapl:1": "package-1"}, most=1e6), Clock()
+    meter = Powercap(tmp_path, clock)
+    counter, whole = tmp_path / "sys/class/powercap/intel-rapl:1/energy_uj", ""
+    for step in range(8):
+        clock.now += 10.0
+        tree.add("intel-rapl:0", 600.0)
+        tree.add("intel-rapl:1", 400.0)
+        if 2 <= step < 5:
+            whole = counter.read_text()
+            counter.unlink()
+            if unread is not None:
+                counter.write_text(unread)
+            with pytest.raises((OSError, ValueError)):
+                meter.read()
+            counter.write_text(whole)
+        else:
+            assert meter.read() == pytest.approx(100.0)
+
+
 def test_the_nodes_meter_is_taken_before_that_of_its_packages(tmp_path: Path) -> None:
     Tree(tmp_path, {"intel-rapl:0": "package-0"})
     found = find_meter(tmp_path)
