@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -39,9 +40,16 @@ class Ipmi:
         self._watts, self._asked = self._ask(), clock()
 
     def read(self) -> float:
-        """Watts, as they were asked for no longer than :data:`SELDOM` ago."""
+        """Watts, as they were asked for no longer than :data:`SELDOM` ago; NaN where no answer came then.
+
+        Raises
+        ------
+        OSError
+            When no answer comes now. It is not asked again sooner: that takes longest.
+        """
         if self._clock() - self._asked >= SELDOM:
-            self._watts, self._asked = self._ask(), self._clock()
+            self._watts, self._asked = math.nan, self._clock()
+            self._watts = self._ask()
         return self._watts
 
     def _ask(self) -> float:

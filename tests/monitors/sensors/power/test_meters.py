@@ -166,6 +166,28 @@ def test_ipmitool_is_asked_seldom_and_without_a_shell(tmp_path: Path) -> None:
         Ipmi(str(tmp_path / "nothing"))
 
 
+def test_a_controller_that_does_not_answer_is_asked_as_seldom_and_its_old_answer_holds_no_longer(
+    tmp_path: Path,
+) -> None:
+    tool, asked, answer, clock = tmp_path / "ipmitool", tmp_path / "asked", tmp_path / "answer", Clock()
+    tool.write_text(f"#!/bin/sh\necho x >> {asked}\ncat {answer}\n")
+    tool.chmod(0o755)
+    answer.write_text("Instantaneous power reading: 166 Watts\n")
+    meter = Ipmi(str(tool), clock)
+    answer.write_text("")
+    for _ in range(3):
+        clock.now += SELDOM
+        with pytest.raises(OSError, match="reports no power"):
+            meter.read()
+        clock.now += 0.9 * SELDOM
+        assert math.isnan(meter.read())
+        clock.now -= 0.9 * SELDOM
+    assert len(asked.read_text().split()) == 4
+    answer.write_text("Instantaneous power reading: 170 Watts\n")
+    clock.now += SELDOM
+    assert meter.read() == meter.read() == 170.0
+
+
 def test_the_clock_is_told_where_it_is_fixed(tmp_path: Path) -> None:
     def bounds(cpu: int, least: int, most: int) -> None:
         folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/cpufreq"
