@@ -474,7 +474,10 @@ def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Pa
     (commands / "sacctmgr").write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(events) + "\nEND\n")
     (commands / "sinfo").write_text("#!/bin/sh\nprintf 'a1\\na1\\na2\\n'\n")
     (commands / "sacctmgr").chmod(0o755)
-    table(commands / "sacct", [{"End": "1500010"}, {"End": "3000000"}])
+    table(
+        commands / "sacct",
+        [{"End": end, "NodeList": nodes} for end, nodes in (("1500010", "a1"), ("3000000", "a[1-2]"))],
+    )
     rate = failure_rate(SlurmCommands.of(), now)
     assert rate.shape == 3.5  # two nodes that went down, and a job that was struck between
     assert rate.shape / rate.mean == pytest.approx(2 * 3_000_000 - 100_000 - 100_000 - 1_000)

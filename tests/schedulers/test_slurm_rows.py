@@ -189,20 +189,32 @@ def test_a_row_of_the_queue(cells: dict[str, str], fields: dict[str, Any] | None
     assert queued_job(QUEUED | cells) == (None if fields is None else QueuedJob(**fields))
 
 
+BEGUN, WENT_DOWN = ("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")
+
+
 @pytest.mark.parametrize(
     ("events", "struck", "expected"),
     [
         ([], [], (0, 2 * WINDOW)),
-        ([("", 5e8, 1e9, "")], [], (0, 1e9)),
-        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN*")], [], (1, 1e9 - 50.0)),
-        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")], [6e8 + SAME], (1, 1e9 - 50.0)),
-        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")], [6e8 + SAME + 0.5], (2, 1e9 - 50.0)),
-        ([("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "FAIL"), ("n2", 6e8, 6e8 + 9.0, "DRAIN")], [], (1, 1e9 - 59.0)),
-        ([("", 5e8, 1e9, "DOWN")], [7e8], (1, 1e9)),
+        ([BEGUN], [], (0, 1e9)),
+        ([BEGUN, ("n1", 6e8, 6e8 + 50.0, "DOWN*")], [], (1, 1e9 - 50.0)),
+        ([BEGUN, WENT_DOWN], [(6e8 + SAME, ["n1"])], (1, 1e9 - 50.0)),
+        ([BEGUN, WENT_DOWN], [(6e8 - SAME, ["n1", "n2"])], (1, 1e9 - 50.0)),
+        ([BEGUN, WENT_DOWN], [(6e8 + SAME + 0.5, ["n1"])], (2, 1e9 - 50.0)),
+        ([BEGUN, WENT_DOWN], [(6e8, ["n2"])], (2, 1e9 - 50.0)),  # another node at the same moment
+        ([BEGUN, ("n1", 6e8, 6e8 + 50.0, "FAIL"), ("n2", 6e8, 6e8 + 9.0, "DRAIN")], [], (1, 1e9 - 59.0)),
+        ([("", 5e8, 1e9, "DOWN")], [(7e8, ["n1"])], (1, 1e9)),
+        # A node takes all its jobs with it, and some jobs have more nodes than the one that failed.
+        ([BEGUN], [(7e8, ["n1"])] * 5, (1, 1e9)),
+        ([BEGUN], [(7e8, ["n1"]), (7e8, ["n2"])], (2, 1e9)),
+        ([BEGUN], [(7e8, ["n1", "n2"]), (7e8, ["n2"]), (7e8, ["n2", "n3"])], (1, 1e9)),
+        ([BEGUN], [(7e8, ["n1", "n2"]), (7e8, ["n2", "n3"]), (7e8, ["n1", "n3"])], (2, 1e9)),
+        ([BEGUN], [(7e8 + SAME, ["n1"]), (7e8, ["n1"]), (7e8 + SAME + 0.5, ["n1"])], (2, 1e9)),
+        ([BEGUN], [(7e8, [])], (0, 1e9)),  # which had no nodes any more
     ],
 )
 def test_failures_and_the_time_in_which_nodes_were_up(
-    events: list[tuple[str, float, float, str]], struck: list[float], expected: tuple[int, float],
+    events: list[tuple[str, float, float, str]], struck: list[tuple[float, list[str]]], expected: tuple[int, float],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(node_failures, "WINDOW", 8e8 if events else WINDOW)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from metasched.blocks.failures import FailureRate
-from metasched.schedulers.slurm.cells import seconds_in
+from metasched.schedulers.slurm.cells import nodes_in, seconds_in
 from metasched.schedulers.slurm.commands import SlurmCommands, local_time, until_now
 
 #: Length of the period whose records count (s).
 WINDOW = 365 * 86_400.0
-#: A job that ended within this many seconds of a node going down was hit by that failure, not by another.
+#: A job that ended within this many seconds of a failure of one of its nodes was hit by that failure, not by another.
 SAME = 900.0
+#: What sacct is asked for of jobs that a node took with it.
+STRUCK = ("End", "NodeList")
 
 
 def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRate:
@@ -30,34 +32,45 @@ def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRa
     events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *query).splitlines()]
     nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
     words = ("sacct", "--allusers", "--allocations", *until_now(now - WINDOW), "--state=NODE_FAIL")
-    struck = commands.table(("End",), *words)
+    struck = [(seconds_in(row["End"]) or 0.0, nodes_in(row["NodeList"])) for row in commands.table(STRUCK, *words)]
     rows = [(node, seconds_in(begin) or 0.0, seconds_in(end) or now, state) for node, begin, end, state in events]
-    return FailureRate.observed(*counted(rows, [seconds_in(row["End"]) or 0.0 for row in struck], len(nodes), now))
+    return FailureRate.observed(*counted(rows, struck, len(nodes), now))
 
 
 def counted(
-    events: Iterable[tuple[str, float, float, str]], struck: Iterable[float], nodes: int, now: float
+    events: Iterable[tuple[str, float, float, str]],
+    struck: Iterable[tuple[float, Collection[str]]],
+    nodes: int,
+    now: float,
 ) -> tuple[int, float]:
     """Failures, and the node seconds in which they happened.
 
     Parameters
     ----------
     events : node (empty for what befell all), begin, end, and state, as ``sacctmgr show event`` tells them.
-    struck : when jobs ended as NODE_FAIL.
+    struck : jobs that ended as NODE_FAIL: when, and on which nodes.
     nodes : how many there are.
     now : until when records count.
 
-    Time in which a node was down or drained does not count; nor does a drain as a failure, since people drain nodes.
+    Jobs that ended together are one failure where one node can have taken them all. Time in which a node was down or
+    drained does not count; nor does a drain as a failure, since people drain nodes.
 
     Examples
     --------
     >>> events = [("", 0, 9000, ""), ("n1", 4000, 4500, "DOWN*"), ("n2", 6000, 6100, "DRAIN")]
-    >>> counted(events, [4010.0, 8000.0], 2, 9000.0)
+    >>> counted(events, [(4010.0, ["n1"]), (8000.0, ["n1", "n2"]), (8000.0, ["n2"])], 2, 9000.0)
     (2, 17400.0)
     """
     rows = [(node, max(begin, now - WINDOW), end, state) for node, begin, end, state in events]
     since = min((begin for _, begin, _, _ in rows), default=now - WINDOW)
-    down = [begin for node, begin, _, state in rows if node and state.startswith(("DOWN", "FAIL"))]
-    apart = sum(all(abs(end - begin) > SAME for begin in down) for end in struck)
+    failed = [(begin, {node}) for node, begin, _, state in rows if node and state.startswith(("DOWN", "FAIL"))]
+    for end, held in sorted(struck, key=lambda job: (job[0], len(job[1]))):
+        for place, (begin, suspects) in enumerate(failed):
+            if abs(end - begin) <= SAME and not suspects.isdisjoint(held):
+                failed[place] = begin, suspects & {*held}
+                break
+        else:
+            if held:
+                failed.append((end, {*held}))
     lost = sum(end - begin for node, begin, end, _ in rows if node)
-    return len(down) + apart, nodes * (now - since) - lost
+    return len(failed), nodes * (now - since) - lost
