@@ -7,6 +7,7 @@ line that names them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,10 +101,7 @@ def fit_surface(template: Phase, processors: ArrayLike, disks: ArrayLike, time: 
     work = float((measured * p).min()) / (unit * template.cycles * template.computation_bursts)
 
     def search(start: Floats, tolerance: float) -> scipy.optimize.OptimizeResult:
-        bounds = (np.zeros(7), upper)
-        return scipy.optimize.least_squares(
-            residual, start, bounds=bounds, x_scale="jac", xtol=tolerance, ftol=tolerance
-        )
+        return bounded_least_squares(residual, start, upper, xtol=tolerance, ftol=tolerance)
 
     starts = (
         np.array([1.0, 0.02, 0.02, 0.2, 0.02, 0.1, 0.0]) * work + np.append(np.zeros(6), contention)
@@ -123,6 +121,16 @@ def fit_surface(template: Phase, processors: ArrayLike, disks: ArrayLike, time: 
         rms_error=float(np.sqrt((errors**2).mean())),
         notes=_notes(at_bound, undetermined),
     )
+
+
+def bounded_least_squares(
+    residual: Callable[[Floats], Floats], start: Floats, upper: Floats, **limits: float
+) -> scipy.optimize.OptimizeResult:
+    """The parameters from 0 to ``upper`` with the least sum of squares, see :func:`scipy.optimize.least_squares`."""
+    # Where nothing is left to gain in a direction, SciPy divides by zero on its way to a step that is sound.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = np.zeros(len(upper)), upper
+        return scipy.optimize.least_squares(residual, start, bounds=bounds, x_scale="jac", **limits)
 
 
 def _with(template: Phase, values: Floats, unit: float) -> Phase:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
 from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.bursts import Scale
-from metasched.predictors.analytic.spmd.fitting import PARAMETERS
+from metasched.predictors.analytic.spmd.fitting import PARAMETERS, bounded_least_squares
 from metasched.predictors.analytic.spmd.surface import phase_time
 from metasched.predictors.contract import Floats
 from metasched.predictors.log_regression import LogRegression
@@ -108,9 +107,7 @@ class SpmdPredictor(LogRegression):
 
         if not np.isfinite(residual(first)).all():
             raise InputError(f"the {self.template.io} model is not defined for all numbers of processors of the runs")
-        found = scipy.optimize.least_squares(
-            residual, first, bounds=(np.zeros(unknown), upper), x_scale="jac", max_nfev=60
-        )
+        found = bounded_least_squares(residual, first, upper, max_nfev=60)
         return SpmdFit(np.asarray(found.x), origin, 0.0, self.window.seen)
 
     def _log_time(self, points: Floats) -> Floats:

@@ -7,8 +7,9 @@ import pytest
 
 from metasched.predictors.analytic.spmd.application import Application, Phase
 from metasched.predictors.analytic.spmd.fitting import PARAMETERS, fit_surface
+from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.analytic.spmd.surface import execution_time, speedup
-from metasched.records import InputError
+from metasched.records import InputError, Run
 
 #: QCRD stage 2 in units of T_1 (paper 002, Table 4); g(p) = 1/p.
 QCRD = Phase(0.71, 0.0, 0.049, 0.41, 0.0, 0.001, contention=0.19, io="bus")
@@ -73,3 +74,13 @@ def test_parameters_that_cannot_be_told_apart_are_named() -> None:
 def test_observations_that_cannot_be_fitted_are_refused(processors: list[int], time: list[float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fit_surface(Phase(1.0, synchronization=2), processors, 1, time)
+
+
+def test_runs_that_contradict_each_other_are_fitted_all_the_same() -> None:
+    phase = Phase(1.0, communication_transfer=1.0, synchronization=2, computation_bursts=10.0, dimensions=2.0, io="bus",
+                  spread="uniform")  # fmt: skip
+    asked = [(100.0, 1, 1.0), (200.0, 2, 0.5), (400.0, 4, 0.9), (100.0, 4, 1.0), (300.0, 1, 0.7)] * 2
+    times = (419.0, 942.0, 0.275390625, 59.0, 18.0, 684.0, 486.0, 759.0, 91.0, 536.75)
+    runs = [Run("a", "c", n, p, cpu, 90.0, time) for (n, p, cpu), time in zip(asked, times, strict=True)]
+    predicted = SpmdPredictor(phase).fit(runs).predict(runs[0].request)
+    assert predicted.interval.low < predicted.execution_time < predicted.interval.high
