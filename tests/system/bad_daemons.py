@@ -32,9 +32,13 @@ class Bad:
         else:
             self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)
             self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._serving = threading.Thread(target=self._serve, daemon=True)
+        self._serving.start()
 
     def close(self) -> None:
+        # Still about to accept, the thread would take a client of whatever socket is given the same number next.
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._serving.join()
         self._listening.close()
         if self._path:
             Path(self._path).unlink()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -124,7 +125,7 @@ def fit_surface(template: Phase, processors: ArrayLike, disks: ArrayLike, time: 
 
 
 def bounded_least_squares(
-    residual: Callable[[Floats], Floats], start: Floats, upper: Floats, **limits: float
+    residual: Callable[[Floats], Floats], start: Floats, upper: Floats, **limits: Any
 ) -> scipy.optimize.OptimizeResult:
     """The parameters from 0 to ``upper`` with the least sum of squares, see :func:`scipy.optimize.least_squares`."""
     # Where nothing is left to gain in a direction, SciPy divides by zero on its way to a step that is sound.
