@@ -22,14 +22,19 @@ def allow_root(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "1")
 
 
-def built(text: str, library: str, folder: Path) -> Path:
-    """The program of a source, by the compiler of a library; the test is skipped where there is none."""
-    compiler = f"mpicc.{library}"
+def compiler_of(library: str, wrapper: str = "mpicc") -> str:
+    """The compiler of a library; the test is skipped where there is none."""
+    compiler = f"{wrapper}.{library}"
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
+    return compiler
+
+
+def built(text: str, library: str, folder: Path) -> Path:
+    """The program of a source in C, by the compiler of a library; the test is skipped where there is none."""
     source, program = folder / "program.c", folder / "program"
     source.write_text(text, encoding="utf-8")
-    subprocess.run([compiler, "-w", "-pthread", str(source), "-o", str(program)], check=True)
+    subprocess.run([compiler_of(library), "-w", "-pthread", str(source), "-o", str(program)], check=True)
     return program
 
 

@@ -15,7 +15,7 @@ from metasched.records import InputError
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
 from metasched.tracing.recording import record, recorder
-from tests.system.real_mpi import MPIRUN, allow_root, calls
+from tests.system.real_mpi import LAUNCHERS, MPIRUN, allow_root, built, calls, compiler_of
 
 pytestmark = [
     pytest.mark.system,
@@ -250,9 +250,7 @@ BINDINGS = {
     [("openmpi", "mpif.h"), ("openmpi", "mpi"), ("openmpi", "mpi_f08"), ("mpich", "mpif.h"), ("mpich", "mpi")],
 )
 def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: Path) -> None:
-    compiler = f"mpif90.{library}"
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
+    compiler = compiler_of(library, "mpif90")
     use, request = BINDINGS[binding]
     empty = tmp_path / "empty.f90"
     empty.write_text(f"program empty\n  {use}\nend program empty\n", encoding="utf-8")
@@ -261,13 +259,12 @@ def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: 
     source, program, to = tmp_path / "ring.f90", tmp_path / "ring", tmp_path / "trace"
     source.write_text(FORTRAN.format(use=use, request=request), encoding="utf-8")
     subprocess.run([compiler, "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)], check=True)
-    launcher = [*MPIRUN, "-np", "3"] if library == "openmpi" else ["mpiexec.mpich", "-np", "2"]
+    launcher = [*LAUNCHERS[library], "-np", "3" if library == "openmpi" else "2"]
     assert record([*launcher, str(program)], to, f"mpicc.{library}") == 0
     recorded = read_recorded(to)
-    n, table = len(recorded.trace.processes), recorded.trace.table
-    texts = [table.text(action) for action in recorded.trace.processes[1].tolist()]
+    n = len(recorded.trace.processes)
     turn = ["irecv 0 1 800 -1", f"isend {2 % n} 1 800 -1", "waitall 2", "allreduce 8 0 -1", "allreduce 8 0 -1"]
-    assert [text for text in texts if not text.startswith("compute")] == [
+    assert calls(recorded.trace, 1) == [
         "init", *(20 * turn), "bcast 12 1 -1", "finalize",
     ]  # fmt: skip
 
@@ -422,15 +419,10 @@ finalize"""
 
 @pytest.mark.parametrize("library", ["openmpi", "mpich"])
 def test_actions_follow_from_what_mpi_answers(library: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    compiler = f"mpicc.{library}"
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    source, program, to = tmp_path / "calls.c", tmp_path / "calls", tmp_path / "trace"
-    source.write_text(CALLS, encoding="utf-8")
-    subprocess.run([compiler, "-w", str(source), "-o", str(program)], check=True)
-    launcher = [*MPIRUN, "-np", "4"] if library == "openmpi" else ["mpiexec.mpich", "-np", "4"]
+    program, to = built(CALLS, library, tmp_path), tmp_path / "trace"
+    launched = [*LAUNCHERS[library], "-np", "4", str(program)]
     with pytest.raises(SystemExit) as end:
-        main(["signature", "record", "-o", str(to), "--compiler", compiler, "--", *launcher, str(program)])
+        main(["signature", "record", "-o", str(to), "--compiler", compiler_of(library), "--", *launched])
     assert end.value.code == 0
     assert "the trace lacks calls: 20 of MPI_Comm_split, " in capsys.readouterr().err
     trace = read_recorded(to).trace

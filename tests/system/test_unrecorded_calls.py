@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from metasched.tracing.recording import recorder
-from tests.system.real_mpi import allow_root, calls, recorded
+from tests.system.real_mpi import allow_root, calls, compiler_of, recorded
 
 pytestmark = [
     pytest.mark.system,
@@ -261,10 +261,7 @@ LOCAL = re.compile(
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_function_of_mpi_is_recorded_counted_or_local(library: str, tmp_path: Path) -> None:
-    compiler = f"mpicc.{library}"
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    source = tmp_path / "all.c"
+    compiler, source = compiler_of(library), tmp_path / "all.c"
     source.write_text("#include <mpi.h>\n#ifdef OPEN_MPI\n#include <mpi-ext.h>\n#endif\n", encoding="utf-8")
     declared = subprocess.run([compiler, "-E", "-P", str(source)], capture_output=True, text=True, check=True).stdout
     known = set(re.findall(r"\b(MPIX?_[A-Z][a-z]\w*)\(", declared))
