@@ -32,7 +32,7 @@ def layouts(
     any_threads: bool = False,
     frequencies: Sequence[float] = (),
 ) -> tuple[Settings, ...]:
-    """The settings among which a ranking chooses; none if the predictors do not distinguish settings.
+    """The settings among which a ranking chooses; none if they would change neither the predictions nor the nodes.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def layouts(
     # Settings that do not fit on the nodes are excluded; if none is left, only the requested ones remain.
     found = found or [(asked.processes_per_node, asked.threads)]
     clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
-    if len(found) < 2 and asked.threads == 1:
+    limited = asked.processes_per_node is None or asked.processes_per_node >= (constraints.per_node or largest)
+    if len(found) < 2 and asked.threads == 1 and limited:
         return tuple(replace(asked, frequency=clock) for clock in frequencies and clocks)
     chosen = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_LAYOUTS)).round().astype(int))
     laid = (replace(asked, processes_per_node=found[place][0], threads=found[place][1]) for place in chosen)

@@ -127,7 +127,8 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     state = ClusterState.make("c", ["n0", "n1"], processors=[4, 8])
     model = Laid(known=tuple(product((1, 4, 16), (1, 4))))
     assert layouts([state], Known(), DEFAULT_SETTINGS) == ()
-    assert layouts([state], model, Settings(2)) == ()
+    assert layouts([state], model, Settings(2)) == (Settings(2),)
+    assert layouts([state], model, Settings(2), Constraints(per_node=2)) == ()
     assert layouts([state], model, DEFAULT_SETTINGS) == (Settings(1), Settings(4))
     assert layouts([state], model, DEFAULT_SETTINGS, Constraints(per_node=3)) == ()
     assert layouts([state], Laid(known=((2, 1),)), DEFAULT_SETTINGS) == ()
@@ -138,6 +139,16 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     assert {one.parameters for one in some} == {(("k", 1.0),)}
     many = Laid(known=tuple((k, 1) for k in range(1, 9)) + tuple((k, 2) for k in range(1, 9)))
     assert len(layouts([state], many, DEFAULT_SETTINGS, any_threads=True)) == MOST_LAYOUTS
+
+
+@pytest.mark.parametrize(("threads", "per_node"), [(1, None), (1, 4), (1, 3), (1, 2), (2, None), (2, 4)])
+@pytest.mark.parametrize("model", [Laid(), Laid(known=((1, 1), (2, 1), (4, 1)))])
+def test_no_node_takes_more_processes_than_were_asked_for(model: Laid, threads: int, per_node: int | None) -> None:
+    state = ClusterState.make("c", ["n0", "n1"], processors=[4, 8])
+    asked, limits = Settings(2, threads), Constraints(per_node=per_node)
+    chosen = layouts([state], model, asked, limits)
+    ranking = rank([state], model, Question(1.0, limits, settings=chosen, top=50))
+    assert max(one.resource_set.processors for one in ranking.placements) == 4
 
 
 def test_a_cluster_that_is_excluded_or_has_no_model_has_no_part_in_the_layouts() -> None:
