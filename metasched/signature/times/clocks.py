@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.times.costs import Costs
-from metasched.signature.traces.actions import ActionTable, some_of
+from metasched.signature.traces.actions import AMONG_SOME, ActionTable, some_of
 from metasched.signature.traces.exchanges import Exchanges, Operation
 from metasched.signature.traces.trace import Trace
 
@@ -74,9 +74,11 @@ class _Rounds:
     at : array of shape (processes,): the next operation of each process.
     clock, out, into : arrays of shape (processes, machines): the clock of each process, and when its link is free to
         send and to receive (s).
-    sent, asked, there_at : arrays of shape (messages, machines): when each was posted, its receiver asked for it, and
-        it arrives (s); NaN before.
-    spent : array of shape (2, processes, phases, machines): seconds of work, and of calls.
+    sent, asked : arrays of shape (messages, machines): when each was posted and its receiver asked for it (s); NaN
+        before.
+    departed, there_at : arrays of shape (messages,) and (messages, machines): whether each is on its way or there, and
+        when it arrives (s).
+    worked, called : arrays of shape (processes, phases, machines): seconds of work, and of calls.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class _Rounds:
         actions = range(len(trace.table.shape))
         self.work = np.array([trace.table.instructions(each) for each in actions])
         # Who takes part in an operation of some processes is not known: each spends its time as if all came at once.
-        self.apart = np.array([[_apart(trace.table, each, one) for one in costs] for each in actions])
+        self.apart = _apart(trace.table, costs)
         number_of_phases = int(phases.max(initial=0)) + 1
         by_entry = np.stack([one.work() for one in costs], axis=1)
         self.pace = np.repeat(by_entry[:, None], number_of_phases, axis=1)
@@ -101,10 +103,13 @@ class _Rounds:
 
         self.at, self.last = found.first[:-1].copy(), found.first[1:]
         self.clock, self.out, self.into = (np.zeros((self.count, len(costs))) for _ in range(3))
-        self.sent, self.asked, self.there_at = (np.full(self.takes.shape, np.nan) for _ in range(3))
+        self.sent, self.asked = (np.full(self.takes.shape, np.nan) for _ in range(2))
         # Nobody waits for what has one end only.
-        self.there_at[found.half] = 0.0
-        self.spent = np.zeros((2, self.count, number_of_phases, len(costs)))
+        self.departed, self.there_at = found.half.copy(), np.zeros(self.takes.shape)
+        #: Requests that are complete as soon as they are posted.
+        self.instant = found.sending & self.eager[found.message]
+        self.receiving = ~found.sending
+        self.worked, self.called = (np.zeros((self.count, number_of_phases, len(costs))) for _ in range(2))
         self.phase = phases[found.event]
         self.target = np.where(found.half, found.source, found.target)
         self.resting, self.gathered = np.zeros(self.count, dtype=bool), 0
@@ -116,13 +121,14 @@ class _Rounds:
         active = np.flatnonzero(self.at < self.last)
         while active.size:
             kinds = self.found.kind[self.at[active]]
+            # In most rounds all processes do the same, or few do anything.
+            many = np.bincount(kinds, minlength=len(Operation)).tolist()
             advanced = [
-                do(chosen)
-                for kind, do in ((WORK, self._work), (SEND, self._post), (RECEIVE, self._ask))
-                if (chosen := active[kinds == kind]).size
+                do(active if many[kind] == active.size else active[kinds == kind])
+                for kind, do in ((WORK, self._work), (SEND, self._post), (RECEIVE, self._ask), (WAIT, self._wait))
+                if many[kind] or kind == WAIT
             ]
-            advanced.append(self._wait(active[kinds == WAIT]))
-            self.gathered += int(np.count_nonzero(kinds == COLLECTIVE))
+            self.gathered += many[COLLECTIVE]
             if self.gathered == self.count:
                 advanced = [self._meet()]
             active = np.concatenate(advanced)
@@ -134,15 +140,15 @@ class _Rounds:
             name = self.table.shapes[self.table.shape[int(self.found.action[self.at[stuck]])]].name
             raise InputError(f"the processes wait for each other: process {stuck} in {name}")
         machines = range(len(self.meetings))
-        return [Clocks(self.clock[:, one].copy(), *self.spent[..., one].copy()) for one in machines]
+        return [Clocks(*(each[..., one].copy() for each in (self.clock, self.worked, self.called))) for one in machines]
 
     def _work(self, working: Ints) -> Ints:
         step = self.at[working]
         action, phase = self.found.action[step], self.phase[step]
         took, alone = self.work[action, None] * self.pace[working, phase], self.apart[action]
         self.clock[working] += took + alone
-        self.spent[0, working, phase] += took
-        self.spent[1, working, phase] += alone
+        self.worked[working, phase] += took
+        self.called[working, phase] += alone
         return working
 
     def _post(self, posting: Ints) -> Ints:
@@ -150,32 +156,40 @@ class _Rounds:
         messages = self.found.message[self.found.request[self.at[posting]]]
         now, eager, asked = self.clock[posting], self.eager[messages], self.asked[messages]
         self.sent[messages] = now
-        since = np.where(eager[:, None], now, np.fmax(now, asked))
+        since = now if eager.all() else np.where(eager[:, None], now, np.fmax(now, asked))
         self._depart(messages, since, eager | ~np.isnan(asked[:, 0]))
         return posting
 
     def _ask(self, asking: Ints) -> Ints:
         """Receives: a large message departs when it has been posted."""
         messages = self.found.message[self.found.request[self.at[asking]]]
-        now, sent = self.clock[asking], self.sent[messages]
+        now = self.clock[asking]
         self.asked[messages] = now
-        self._depart(messages, np.fmax(now, sent), ~self.eager[messages] & ~np.isnan(sent[:, 0]))
+        eager = self.eager[messages]
+        if not eager.all():
+            sent = self.sent[messages]
+            self._depart(messages, np.fmax(now, sent), ~eager & ~np.isnan(sent[:, 0]))
         return asking
 
     def _depart(self, messages: Ints, since: Floats, ready: NDArray[np.bool_]) -> None:
         """The departure of those messages that are ready, as soon as their links are (s)."""
         messages = messages[ready]
+        if not messages.size:
+            return
         source = self.found.source[messages]
         begin = np.maximum(since[ready], self.out[source])
         np.maximum.at(self.out, source, begin + self.busy[messages])
         self.there_at[messages] = begin + self.takes[messages]
+        self.departed[messages] = True
         self.ends_of.extend((source, self.target[messages]))
 
     def _wait(self, waiting: Ints) -> Ints:
         """Those that begin to wait, and those resting of whom a message has departed: which of them go on."""
         if self.ends_of:
             again = np.concatenate(self.ends_of)
-            waiting = np.concatenate([waiting, np.unique(again[self.resting[again]])])
+            again = again[self.resting[again]]
+            if again.size:
+                waiting = np.concatenate([waiting, np.unique(again)])
             self.ends_of.clear()
         if not waiting.size:
             return waiting
@@ -187,30 +201,25 @@ class _Rounds:
     def _resumed(self, waiting: Ints) -> Ints:
         """Those of whom all requests are complete; their clocks are set to when they are."""
         found, step = self.found, self.at[waiting]
-        first, many = found.request[step], found.end[step] - found.request[step]
-        most = int(many.max(initial=0))
-        complete = np.ones(waiting.size, dtype=bool)
-        for place in range(most):
-            some = np.flatnonzero(complete & (place < many))
-            requests = first[some] + place
-            messages = found.message[requests]
-            arrives = ~np.isnan(self.there_at[messages, 0])
-            complete[some] &= (found.sending[requests] & self.eager[messages]) | arrives
-        waiting, first, many = waiting[complete], first[complete], many[complete]
+        first = found.request[step]
+        many = found.end[step] - first
+        complete, turns = np.ones(waiting.size, dtype=bool), _one_by_one(first, many)
+        for some, requests in turns:
+            complete[some] &= self.instant[requests] | self.departed[found.message[requests]]
+        if not complete.all():
+            waiting, step = waiting[complete], step[complete]
+            turns = _one_by_one(first[complete], many[complete])
         if not waiting.size:
             return waiting
-        until = self.clock[waiting]
-        for place in range(most):
-            some = np.flatnonzero(place < many)
-            requests = first[some] + place
-            messages, receiver = found.message[requests], waiting[some]
-            arrived = self.there_at[messages]
-            gets = ~found.sending[requests, None]
-            arrived = np.where(gets, np.maximum(arrived, self.into[receiver] + self.busy[messages]), arrived)
-            self.into[receiver] = np.where(gets, arrived, self.into[receiver])
-            arrived = np.where(gets | ~self.eager[messages, None], arrived, 0.0)
-            until[some] = np.maximum(until[some], arrived)
-        self.spent[1, waiting, self.phase[self.at[waiting]]] += until - self.clock[waiting]
+        began = self.clock[waiting]
+        until = began.copy()
+        for some, requests in turns:
+            messages, receiver, gets = found.message[requests], waiting[some], self.receiving[requests][:, None]
+            arrived, free = self.there_at[messages], self.into[receiver]
+            arrived = np.where(gets, np.maximum(arrived, free + self.busy[messages]), arrived)
+            self.into[receiver] = np.where(gets, arrived, free)
+            until[some] = np.maximum(until[some], np.where(self.instant[requests][:, None], 0.0, arrived))
+        self.called[waiting, self.phase[step]] += until - began
         self.clock[waiting] = until
         return waiting
 
@@ -221,17 +230,35 @@ class _Rounds:
         ends = np.stack(
             [each.ends(actions, self.clock[:, one], self.out[:, one]) for one, each in enumerate(self.meetings)], axis=1
         )
-        self.spent[1, everybody, self.phase[self.at]] += ends - self.clock
+        self.called[everybody, self.phase[self.at]] += ends - self.clock
         self.clock[:] = ends
         np.maximum(self.out, self.clock, out=self.out, where=ends > 0)
         self.gathered = 0
         return everybody
 
 
-def _apart(table: ActionTable, action: int, costs: Costs) -> float:
-    """Seconds of an action that is an operation of some of the processes, else 0."""
-    some = some_of(table.shapes[table.shape[action]].name, table.numbers[action])
-    return costs.among(some[0].removeprefix("i"), table.volume(action), some[1]) if some is not None else 0.0
+def _one_by_one(first: Ints, many: Ints) -> list[tuple[Ints | slice, Ints]]:
+    """The first request of each wait, then the second of those that have two, and so on: of which, and the requests."""
+    turns: list[tuple[Ints | slice, Ints]] = []
+    left = many.size
+    for place, with_as_many in enumerate(np.bincount(many).tolist()):
+        left -= with_as_many
+        if left:
+            some = slice(None) if left == many.size else np.flatnonzero(place < many)
+            turns.append((some, first[some] + place))
+    return turns
+
+
+def _apart(table: ActionTable, costs: Sequence[Costs]) -> Floats:
+    """Seconds of each action that is an operation of some of the processes, else 0; shape (actions, machines)."""
+    apart = np.zeros((len(table.shape), len(costs)))
+    among_some = np.array([shape.name.lower().endswith(AMONG_SOME) for shape in table.shapes], dtype=bool)
+    for action in np.flatnonzero(among_some[table.shape]).tolist():
+        some = some_of(table.shapes[table.shape[action]].name, table.numbers[action])
+        if some is not None:
+            name, volume = some[0].removeprefix("i"), table.volume(action)
+            apart[action] = [one.among(name, volume, some[1]) for one in costs]
+    return apart
 
 
 class _Collectives:

@@ -50,7 +50,7 @@ class Shape:
     Parameters
     ----------
     name : as SimGrid writes it.
-    numbers : how many numbers outside lists, -1 for each action whose numbers are unlike those of its name.
+    numbers : how many numbers outside lists.
     lists : how many lists.
     nulls : which ranks are MPI_PROC_NULL.
     tail : whether a space ends the line.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.traces.actions import AMONG_SOME, TYPE_BYTES, WITHOUT_DATA
+from metasched.signature.traces.actions import AMONG_SOME, TYPE_BYTES, WITHOUT_DATA, ActionTable, Shape
 from metasched.signature.traces.trace import Trace
 
 Ints = NDArray[np.int64]
@@ -81,52 +81,65 @@ class _Actions:
     waitall: NDArray[np.bool_]
 
 
-def _read(trace: Trace) -> _Actions:
+def _read(table: ActionTable) -> _Actions:
     """Three places for operations of each action."""
-    table = trace.table
     many = len(table.shape)
-    operations = np.ones(many, dtype=np.int64)
     kinds, peers = np.zeros((many, 3), dtype=np.int64), np.zeros((many, 3), dtype=np.int64)
     tags, sizes = np.full((many, 3), UNTAGGED, dtype=np.int64), np.zeros((many, 3))
     blocking, wait, waitall = (np.zeros(many, dtype=bool) for _ in range(3))
+    read = _Actions(np.ones(many, dtype=np.int64), kinds, peers, tags, sizes, blocking, wait, waitall)
+    of_shape = np.array(table.shape, dtype=np.int64)
+    for number, shape in enumerate(table.shapes):
+        actions = np.flatnonzero(of_shape == number)
+        if actions.size:
+            _read_alike(read, shape, actions, [table.numbers[each] for each in actions.tolist()])
+    return read
 
-    def bytes_of(count: float, of: float) -> float:
-        return max(float(count), 0.0) * TYPE_BYTES.get(int(of), 1)
 
-    for action in range(many):
-        shape, numbers = table.shapes[table.shape[action]], table.numbers[action]
-        name = shape.name.lower()
-        if name in SENDS or name in RECEIVES:
-            if shape.nulls or len(numbers) < 3 or numbers[0] < 0:
-                continue
-            blocks = SENDS[name] if name in SENDS else RECEIVES[name]
-            kinds[action, 0] = Operation.send if name in SENDS else Operation.receive
-            peers[action, 0], tags[action, 0] = int(numbers[0]), int(numbers[1])
-            sizes[action, 0] = bytes_of(numbers[2], numbers[3] if len(numbers) > 3 else -1)
-            if blocks:
-                operations[action], kinds[action, 1], blocking[action] = 2, Operation.wait, True
-        elif name == "sendrecv" and len(numbers) == 6:
-            sent, got = numbers[1] >= 0, numbers[3] >= 0
-            place = 0
-            for there, kind, peer, count, of in (
-                (sent, Operation.send, numbers[1], numbers[0], numbers[4]),
-                (got, Operation.receive, numbers[3], numbers[2], numbers[5]),
-            ):
-                if there:
-                    kinds[action, place], peers[action, place] = kind, int(peer)
-                    sizes[action, place] = bytes_of(count, of)
-                    place += 1
-            if place:
-                operations[action], kinds[action, place], blocking[action] = place + 1, Operation.wait, True
-        elif name == "wait" and len(numbers) == 3:
-            # Both ranks together say of which message.
-            kinds[action, 0], wait[action] = Operation.wait, True
-            peers[action, 0], peers[action, 1], tags[action, 0] = (int(each) for each in numbers)
-        elif name in ("waitall", "waitany"):
-            kinds[action, 0], waitall[action] = Operation.wait, name == "waitall"
-        elif not name.endswith(AMONG_SOME) and (name not in WITHOUT_DATA or name == "barrier"):
-            kinds[action, 0] = Operation.collective
-    return _Actions(operations, kinds, peers, tags, sizes, blocking, wait, waitall)
+def _read_alike(read: _Actions, shape: Shape, actions: Ints, numbers: list[tuple[float, ...]]) -> None:
+    """Fill in the actions of one shape, from the numbers of each."""
+    name = shape.name.lower()
+    if name in SENDS or name in RECEIVES:
+        columns = np.array(numbers, dtype=np.float64).T
+        if shape.nulls or len(columns) < 3:
+            return
+        there = columns[0] >= 0
+        actions, columns = actions[there], columns[:, there]
+        read.kinds[actions, 0] = Operation.send if name in SENDS else Operation.receive
+        read.peers[actions, 0], read.tags[actions, 0] = columns[:2].astype(np.int64)
+        read.sizes[actions, 0] = _bytes_of(columns[2], columns[3] if len(columns) > 3 else None)
+        if SENDS[name] if name in SENDS else RECEIVES[name]:
+            read.operations[actions], read.kinds[actions, 1], read.blocking[actions] = 2, Operation.wait, True
+    elif name == "sendrecv" and shape.numbers == 6:
+        columns = np.array(numbers, dtype=np.float64).T
+        place = np.zeros(actions.size, dtype=np.int64)
+        for kind, count, peer, of in ((Operation.send, 0, 1, 4), (Operation.receive, 2, 3, 5)):
+            there = columns[peer] >= 0
+            at = actions[there], place[there]
+            read.kinds[at], read.peers[at] = kind, columns[peer, there].astype(np.int64)
+            read.sizes[at] = _bytes_of(columns[count, there], columns[of, there])
+            place += there
+        some = place > 0
+        actions, place = actions[some], place[some]
+        read.operations[actions], read.kinds[actions, place], read.blocking[actions] = place + 1, Operation.wait, True
+    elif name == "wait" and shape.numbers == 3:
+        # Both ranks together say of which message.
+        read.kinds[actions, 0], read.wait[actions] = Operation.wait, True
+        ranks_and_tag = np.array(numbers, dtype=np.float64).astype(np.int64).T
+        read.peers[actions, 0], read.peers[actions, 1], read.tags[actions, 0] = ranks_and_tag
+    elif name in ("waitall", "waitany"):
+        read.kinds[actions, 0], read.waitall[actions] = Operation.wait, name == "waitall"
+    elif not name.endswith(AMONG_SOME) and (name not in WITHOUT_DATA or name == "barrier"):
+        read.kinds[actions, 0] = Operation.collective
+
+
+def _bytes_of(count: Floats, of: Floats | None) -> Floats:
+    """The bytes of so many values of types that SimGrid numbers, each a byte where no type is told."""
+    if of is None:
+        return np.maximum(count, 0.0)
+    known, which = np.unique(of.astype(np.int64), return_inverse=True)
+    each = np.array([TYPE_BYTES.get(one, 1) for one in known.tolist()], dtype=np.float64)
+    return np.asarray(np.maximum(count, 0.0) * each[which])
 
 
 def _ordinals(keys: Ints) -> tuple[Ints, Ints, Ints]:
@@ -160,7 +173,7 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
     >>> [Operation(each).name for each in found.kind], found.size.tolist()
     (['send', 'wait', 'receive', 'wait'], [80.0])
     """
-    read = _read(trace)
+    read = _read(trace.table)
     count = len(trace.processes)
     events = np.concatenate(trace.processes).astype(np.int64)
     owner = np.repeat(np.arange(count), [each.size for each in trace.processes])
@@ -179,8 +192,9 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
     peer, mine = read.peers[posted], process[posts]
     if peer.size and peer.max() >= count:
         raise InputError(f"a message goes to or comes from process {int(peer.max())} of {count}")
-    known, tag = np.unique(read.tags[posted], return_inverse=True)
-    tag = tag.reshape(-1)
+    known, tags = np.unique(read.tags, return_inverse=True)
+    tags = tags.reshape(read.tags.shape)
+    tag = tags[posted]
     source, target = np.where(sending, mine, peer), np.where(sending, peer, mine)
     message = _matched(source, target, tag, sending, known.size, count, halves)
 
@@ -189,27 +203,22 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
     request[own], end[own] = before[own] - place[own], before[own]
     # Non-blocking requests are waited for one by one, or all that were posted since the last time.
     loose = ~read.blocking[posted[0]]
-    everything = np.flatnonzero(read.waitall[action] & (kind == Operation.wait))
-    epoch = np.cumsum(read.waitall[action])
-    waits = np.flatnonzero(read.wait[action])
+    everything = np.flatnonzero(read.waitall[action]) if read.waitall.any() else posts[:0]
+    waits = np.flatnonzero(read.wait[action]) if read.wait.any() else posts[:0]
     if waits.size:
-        tags = np.searchsorted(known, read.tags[action[waits], 0])
-        asked = _key(
-            process[waits], read.peers[action[waits], 0], read.peers[action[waits], 1], tags, count, known.size
-        )
+        doing = action[waits]
+        sender, receiver = read.peers[doing, 0], read.peers[doing, 1]
+        asked = _key(process[waits], sender, receiver, tags[doing, 0], count, known.size)
         given = _key(mine[loose], source[loose], target[loose], tag[loose], count, known.size)
-        numbers = np.flatnonzero(loose)
-        span = int(epoch[-1]) + 1
-        asked, given = asked * span + epoch[waits], given * span + epoch[posts[loose]]
-        order, ordered, _ = _ordinals(given)
-        _, _, ordinal = _ordinals(asked)
-        at = np.searchsorted(ordered, asked, side="left") + ordinal
-        fits = at < ordered.size
-        fits[fits] = ordered[at[fits]] == asked[fits]
+        if everything.size:
+            epoch = np.cumsum(read.waitall[action])
+            span = int(epoch[-1]) + 1
+            asked, given = asked * span + epoch[waits], given * span + epoch[posts[loose]]
+        which, got = _paired(asked, given)
         # What was waited for before, or came from nobody, is done.
         request[waits], end[waits] = 0, 0
-        request[waits[fits]] = numbers[order[at[fits]]]
-        end[waits[fits]] = request[waits[fits]] + 1
+        request[waits[which]] = np.flatnonzero(loose)[got]
+        end[waits[which]] = request[waits[which]] + 1
     if everything.size:
         earlier = np.concatenate([[-1], everything[:-1]])
         begin = np.where(process[earlier] == process[everything], earlier, first[process[everything]] - 1)
@@ -225,6 +234,15 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
         of[message[ends]], to[message[ends]] = source[ends], target[ends]
     half = np.bincount(message, minlength=sizes.size) < 2
     return Exchanges(first, kind, action, event, request, end, message, sending, of, to, sizes, half)
+
+
+def _paired(asked: Ints, given: Ints) -> tuple[Ints, Ints]:
+    """The k-th of a key among those asked for with the k-th among those given: the places of both, where there are."""
+    order, ordered, _ = _ordinals(given)
+    at = np.searchsorted(ordered, asked, side="left") + _ordinals(asked)[2]
+    which = np.flatnonzero(at < ordered.size)
+    which = which[ordered[at[which]] == asked[which]]
+    return which, order[at[which]]
 
 
 def _key(process: Ints, source: Ints, target: Ints, tag: Ints, count: int, tags: int) -> Ints:
