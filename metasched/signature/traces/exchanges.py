@@ -134,7 +134,7 @@ def _read_alike(read: _Actions, shape: Shape, actions: Ints, numbers: list[tuple
 
 
 def _bytes_of(count: Floats, of: Floats | None) -> Floats:
-    """The bytes of so many values of types that SimGrid numbers, each a byte where no type is told."""
+    """The bytes of so many values of types that SimGrid numbers, each a byte where no type is stated."""
     if of is None:
         return np.maximum(count, 0.0)
     known, which = np.unique(of.astype(np.int64), return_inverse=True)
