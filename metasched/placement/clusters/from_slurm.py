@@ -26,6 +26,8 @@ NOT_UP = frozenset(
      "NOT_RESPONDING", "POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN", "POWERING_UP", "REBOOT_ISSUED",
      "REBOOT_REQUESTED", "PLANNED_DOWN", "INVAL", "INVALID_REG"}
 )  # fmt: skip
+#: Those of nodes that are switched off; one that is down without them may draw power.
+OFF = frozenset({"POWERED_DOWN", "POWERING_DOWN", "FUTURE"})
 
 
 class _Node(ValidatedFields, BaseModel):
@@ -93,13 +95,15 @@ def cluster_from_slurm(
         known = sorted({name for node in every for name in node.partitions})
         raise InputError(f"no node in partition {partition}, expected one of {', '.join(known)}", where=where)
     names = [node.name for node in nodes]
+    states = [{word.upper() for word in node.state + node.state_flags} for node in nodes]
     return ClusterState.make(
         name,
         names,
         processors=[max(0, node.cpus - node.alloc_cpus) for node in nodes],
         memory=[node.real_memory or float("nan") for node in nodes],
         jobs=[int(node.alloc_cpus > 0) for node in nodes],
-        up=[not NOT_UP & {word.upper() for word in node.state + node.state_flags} for node in nodes],
+        up=[not NOT_UP & state for state in states],
+        powered=[not OFF & state for state in states],
         features=[frozenset(node.features) for node in nodes],
         network=None if topology is None else _topology(topology, names, [node.name for node in every], uplinks or {}),
     )

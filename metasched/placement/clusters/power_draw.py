@@ -1,10 +1,10 @@
 """The power of a cluster without the job to be placed: of running jobs and of idle nodes.
 
-The nodes of a cluster draw power whether a job is placed on them or not. What was learned of a job's power holds the
-idle power of the processors that it takes (:mod:`metasched.energy_share`), and the powers of jobs that share a node add
-up. By the hardware's formula only the power of a whole node is known, from all its busy processors together. Besides
-counts the idle power of processors that no job has. What an idle node draws is ``idle_power`` of the cluster's
-hardware, 0 where that does not tell it.
+The nodes of a cluster draw power whether a job is placed on them or not, and whether one may be or not. What was
+learned of a job's power holds the idle power of the processors that it takes (:mod:`metasched.energy_share`), and the
+powers of jobs that share a node add up. By the hardware's formula only the power of a whole node is known, from all its
+busy processors together. Besides counts the idle power of processors that no job has. What an idle node draws is
+``idle_power`` of the cluster's hardware, 0 where that does not tell it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Draw:
     ----------
     running : expected power of the jobs that run (W), with the idle power of their processors.
     idle : of a node that does nothing (W).
-    unused : nodes that are up and have no job, with the parts of others that none has.
+    unused : nodes that are switched on and have no job, drained ones too, with the parts of others that none has.
     per_node : processors that a node has at most.
     doubts, squares : sums of the margins up to the upper limits of these jobs (W), and of their squares.
     whole : whether the power of a job to be placed is that of whole nodes, as by the hardware's formula.
@@ -132,7 +132,7 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
             squares += (part * job.power_doubt) ** 2
     room = np.maximum(cluster.processors + exclusive, np.maximum(learned + by_formula, 1))
     per_node = int(room.max(initial=1))
-    not_known = cluster.up & (cluster.jobs > 0) & (learned + by_formula == 0)
+    not_known = cluster.powered & (cluster.jobs > 0) & (learned + by_formula == 0)
     # A state has the free processors of a node, not those of jobs that are not known.
     whole = max(per_node, int((hardware.get("cores") if hardware is not None else None) or 1))
     room, by_formula = np.where(not_known, whole, (room, by_formula))
@@ -142,5 +142,5 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
         watts = np.maximum(watts, of_node(hardware, by_formula[busy]))
     free = 1.0 - (learned + by_formula) / room
     running += float(np.sum(watts - idle * (1.0 - by_formula[busy] / room[busy])))
-    unused = float(free[cluster.up | (free < 1.0)].sum())
+    unused = float(free[cluster.powered | (free < 1.0)].sum())
     return Draw(running, idle, unused, per_node, doubts, squares)

@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 #: The arrays of a state that have one entry for each node.
-COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs", "up", "age")
+COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs", "up", "powered", "age")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +111,7 @@ class ClusterState:
     memory : array of shape (n,), megabytes, NaN where unknown.
     jobs : array of shape (n,), jobs that already run there.
     up : array of shape (n,), False where the node is down, drained or reserved.
+    powered : array of shape (n,), False where the node is switched off, so that it draws nothing.
     age : array of shape (n,), how old the measurements are (s).
     features : for each node the words that constraints may ask for.
     network : what lies between the nodes.
@@ -132,6 +133,7 @@ class ClusterState:
     memory: Floats
     jobs: Ints
     up: Flags
+    powered: Flags
     age: Floats
     features: tuple[frozenset[str], ...]
     network: Network
@@ -156,6 +158,7 @@ class ClusterState:
         memory: ArrayLike = np.nan,
         jobs: ArrayLike = 0,
         up: ArrayLike = True,
+        powered: ArrayLike = True,
         age: ArrayLike = 0.0,
         features: Sequence[frozenset[str]] | None = None,
         network: Network | None = None,
@@ -175,6 +178,7 @@ class ClusterState:
         memory : of each node (megabytes), NaN where it is not known.
         jobs : that run on each node.
         up : whether it may be used.
+        powered : whether it is switched on.
         age : of its newest sample (s).
         features : what constraints may ask for, by node.
         network : how the nodes are connected.
@@ -207,6 +211,7 @@ class ClusterState:
             memory=column(memory, np.float64),
             jobs=column(jobs, np.int64),
             up=column(up, np.bool_),
+            powered=column(powered, np.bool_),
             age=column(age, np.float64),
             features=(frozenset(),) * size if features is None else tuple(features),
             network=network,

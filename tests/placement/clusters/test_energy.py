@@ -97,7 +97,7 @@ def test_a_cluster_draws_what_its_jobs_and_its_idle_nodes_do() -> None:
     hardware = of_processors(95.0)
     hardware = replace(hardware, values={"idle_power": Quantity(30.0, "W", "stated")})
     cluster = ClusterState.make(
-        "c", ["n0", "n1", "n2", "n3", "n4"], jobs=[1, 1, 0, 0, 0], up=[True, True, True, True, False], processors=2
+        "c", ["n0", "n1", "n2", "n3", "n4"], jobs=[1, 1, 0, 0, 0], powered=[True, True, True, True, False], processors=2
     )
     job = RunningJob(("n0", "elsewhere"), (2, 2), 10.0, 0.0, power=200.0, power_doubt=40.0)
     far = RunningJob(("elsewhere",), (2,), 10.0, 0.0, power=999.0, power_doubt=9.0)
@@ -109,6 +109,10 @@ def test_a_cluster_draws_what_its_jobs_and_its_idle_nodes_do() -> None:
     assert draw_of(cluster, [job, far, unknown]) == Draw(100.0, 0.0, 2.5, 2, 20.0, 400.0)
     not_reported = draw_of(replace(cluster, hardware=hardware), [job, far])
     assert not_reported == Draw(100.0 + 190.0, 30.0, 2.0, 2, 20.0, 400.0)
+    # A drained node is idle, but draws power; a job that is not known may still run on one.
+    drained = np.array([True, False, False, False, False])
+    assert draw_of(replace(cluster, hardware=hardware, up=drained), [job, far, unknown]) == found
+    assert draw_of(replace(cluster, hardware=hardware, up=drained), [job, far]) == not_reported
     # With a job on one node, or on three where two and a half are idle.
     whole = found.most(np.array([2, 5]), np.array([90.0, 90.0]), np.array([20.0, 0.0]))
     margin = math.sqrt(0.9 * 800.0 + 0.1 * 40.0**2)

@@ -56,6 +56,14 @@ def test_newer_releases_spell_states_and_features_as_lists() -> None:
     assert newer.features == (frozenset({"ib"}),)
 
 
+def test_nodes_that_are_switched_off_draw_no_power_others_that_are_not_up_may() -> None:
+    states = (["IDLE"], ["IDLE", "POWERED_DOWN"], ["IDLE", "powering_down"], ["DOWN"], ["MIXED", "DRAIN"], ["RESERVED"])
+    nodes = [{"name": f"n{number}", "cpus": 2, "state": state} for number, state in enumerate(states)]
+    found = cluster_from_slurm("c", {"nodes": nodes})
+    assert found.up.tolist() == [True, False, False, False, False, False]
+    assert found.powered.tolist() == [True, False, False, True, True, True]
+
+
 @pytest.mark.parametrize(
     ("sinfo", "topology", "line"),
     [
