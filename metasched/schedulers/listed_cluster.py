@@ -96,9 +96,8 @@ class ListedCluster(CommandCluster, ABC):
             ran, mark = max(now - (job.since or now), 0.0), read_mark(comment)
             started = StartedJob(tuple(job.slots), tuple(job.slots.values()), ran, number=job.number)
             if mark is not None:
-                clock = mark.settings.frequency
                 started = replace(
-                    started, application=mark.application, problem_size=mark.problem_size, frequency=clock
+                    started, application=mark.application, problem_size=mark.problem_size, settings=mark.settings
                 )
             found.append(started)
         return found

@@ -8,6 +8,7 @@ import pytest
 
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, digest
+from metasched.records import Settings
 from metasched.schedulers.slurm import node_failures
 from metasched.schedulers.slurm.energy import accounted
 from metasched.schedulers.slurm.job_rows import (
@@ -149,11 +150,28 @@ def test_what_controller_and_accounting_say_of_the_fate_of_a_job(state: str, com
 def test_a_row_of_a_running_job(cells: dict[str, str], expected: tuple[Any, ...] | None) -> None:
     row = {
         "JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0", "NodeList": "n[1-2]",
-        "NumCPUs": "5", "TimeLimit": "5:00", "StartTime": "100", "Comment": MARK,
+        "NumCPUs": "5", "cpus-per-task": "1", "TimeLimit": "5:00", "StartTime": "100", "Comment": MARK,
     }  # fmt: skip
     found = started_job(row | cells, 160.0)
     told = found and (found.processors, found.running_for, found.time_limit, found.restarted, found.application)
     assert told == expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "per_task", "threads"),
+    [(MARK, "N/A", 1), (MARK, "2", 2), (f"{MARK},threads=4", "1", 4), (f"{MARK},threads=4", "2", 2)],
+)
+def test_a_running_job_has_the_settings_of_its_mark_and_the_threads_that_slurm_reports(
+    comment: str, per_task: str, threads: int
+) -> None:
+    row = {
+        "JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0", "NodeList": "n1",
+        "NumCPUs": "8", "cpus-per-task": per_task, "TimeLimit": "5:00", "StartTime": "100",
+        "Comment": f"{comment},steps=100",
+    }  # fmt: skip
+    found = started_job(row, 160.0)
+    assert found is not None
+    assert found.settings == Settings.of(None, threads, {"steps": 100.0})
 
 
 QUEUED = dict.fromkeys(COLUMNS, "N/A") | {

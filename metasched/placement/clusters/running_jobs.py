@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from metasched.placement.clusters.energy import power_in_doubt
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.contract import Predictor, clocks_of, computing_share, energy_predictor, under
-from metasched.records import Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class StartedJob:
     restarted : whether it has been started before.
     time_limit : of the job (s); None where it has none.
     devices : what it has besides processors, as parameters of its run.
-    frequency : clock that was set for it (MHz); None if none was.
+    settings : of its run, as its mark and its scheduler tell them.
     """
 
     nodes: tuple[str, ...]
@@ -82,12 +82,24 @@ class StartedJob:
     restarted: bool = False
     time_limit: float | None = None
     devices: tuple[tuple[str, float | str], ...] = ()
-    frequency: float | None = None
+    settings: Settings = DEFAULT_SETTINGS
+
+    @property
+    def laid_out(self) -> Settings:
+        """The settings of its run with its devices, and with as many processes on a node as it has there at most."""
+        known = self.settings
+        per_node = max(max(self.processors) // known.threads, 1)
+        return Settings.of(per_node, known.threads, dict(known.parameters) | dict(self.devices), known.frequency)
+
+    @property
+    def processes(self) -> int:
+        """On all of its nodes; each has as many processors as threads."""
+        return max(sum(self.processors) // self.settings.threads, 1)
 
     @property
     def alike(self) -> tuple[object, ...]:
         """What jobs have in common that a model is asked about at once."""
-        return self.application, self.devices, self.frequency
+        return self.application, self.laid_out
 
 
 def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:
@@ -191,19 +203,33 @@ def _terms(
     """Whole time (s), computation (s), power and its doubt (W, 0 where unknown) of jobs alike; None without a time."""
     nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
     size = np.array([job.problem_size for job in jobs])
-    processors = np.array([sum(job.processors) for job in jobs])
+    processes = np.array([job.processes for job in jobs])
     cpu = np.array([cluster.effective_cpu[each].min() for each in nodes])
     width = cluster.available_bandwidth
     bandwidth = np.clip([cluster.network.bandwidth(width, each) for each in nodes], LEAST_WIDTH, BOUNDLESS)
     try:
-        clock = jobs[0].frequency if clocks_of(predictor) else None
-        predictor = under(predictor, Settings.of(parameters=dict(jobs[0].devices), frequency=clock))
-        whole = predictor.expect_many(size, processors, cpu, bandwidth)
-        share = computing_share(predictor, size, processors, cpu, bandwidth)
-        watts, doubt = power_in_doubt(cluster, predictor, size, processors, cpu, bandwidth)
+        predictor = _of_job(predictor, jobs[0])
+        whole = predictor.expect_many(size, processes, cpu, bandwidth)
+        share = computing_share(predictor, size, processes, cpu, bandwidth)
+        watts, doubt = power_in_doubt(cluster.laid_out(jobs[0].laid_out), predictor, size, processes, cpu, bandwidth)
     except ValueError:
         return None
     if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):
         return None
     known = np.isfinite(watts) & np.isfinite(doubt) & (energy_predictor(predictor) is not None)
     return whole, whole * share, np.where(known, watts, 0.0), np.where(known, doubt, 0.0)
+
+
+def _of_job(predictor: Predictor, job: StartedJob) -> Predictor:
+    """The predictor for the settings of a job; for usual parameters where it has some that no run had.
+
+    Raises
+    ------
+    InputError
+        When no run had its devices.
+    """
+    settings = job.laid_out if clocks_of(predictor) else replace(job.laid_out, frequency=None)
+    try:
+        return under(predictor, settings)
+    except InputError:
+        return under(predictor, replace(settings, parameters=tuple(sorted(job.devices))))

@@ -27,8 +27,8 @@ ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTR
 #: The state of what a job did before its nodes changed; the accounting has it as a job of the same number.
 RESIZED = "RESIZING"
 #: Columns of running jobs.
-STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime", "TimeLimit",
-           *TRES, "Comment")  # fmt: skip
+STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "cpus-per-task",
+           "StartTime", "TimeLimit", *TRES, "Comment")  # fmt: skip
 
 
 def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
@@ -193,7 +193,7 @@ def started_job(row: Mapping[str, str], now: float) -> StartedJob | None:
     Examples
     --------
     >>> row = {"JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0",
-    ...        "NodeList": "n[1-2]", "NumCPUs": "5", "TimeLimit": "5:00", "StartTime": "100",
+    ...        "NodeList": "n[1-2]", "NumCPUs": "5", "cpus-per-task": "1", "TimeLimit": "5:00", "StartTime": "100",
     ...        "Comment": "metasched:app=cg,n=1400"}
     >>> job = started_job(row, 160.0)
     >>> job.nodes, job.processors, job.running_for, job.application, job.number, job.restarted
@@ -216,5 +216,5 @@ def started_job(row: Mapping[str, str], now: float) -> StartedJob | None:
     comment = text_in(row["Comment"])
     return replace(
         started, application=mark.application, problem_size=mark.problem_size, comment=comment,
-        frequency=mark.settings.frequency,
+        settings=replace(mark.settings, threads=_threads(row) or mark.settings.threads),
     )  # fmt: skip

@@ -129,7 +129,7 @@ class RunningAdvisor:
             and (not within or (each.scheduler, each.name) == (within, job.partition))
         ]
         usable = usable if partition in usable else [*usable, partition]
-        known = self._models.on(mark.application, usable, mark.settings, user=job.user)
+        known = self._models.on(mark.application, usable, job.settings, user=job.user)
         if partition.state.name not in known:
             raise InputError(f"no model of {mark.application} on {partition.state.name} yet")
         cpu, bandwidth = self._observed(job.nodes, now - job.running_for, now)
@@ -138,7 +138,7 @@ class RunningAdvisor:
         mover = Mover(
             mark.problem_size, partition.state.name, job.nodes, job.processors, job.running_for,
             max(asked.done, mark.done), moved_ago, None if math.isnan(cpu) else cpu,
-            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated, mark.settings,
+            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated, job.settings,
         )  # fmt: skip
         advice = self._advised(mover, usable, known, mark, self._costs(asked, mark, partition, usable), now)
         return Moved(job, mark, partition, advice)

@@ -207,6 +207,32 @@ def test_what_a_job_has_left_comes_from_its_model() -> None:
     assert late.computation + late.communication == pytest.approx(0.1 * alone)
 
 
+def test_what_a_job_has_left_counts_with_its_threads_its_layout_and_its_parameters() -> None:
+    draw = np.random.default_rng(5)
+    runs = [
+        Run("lu", "c", n, p, 1.0, 1000.0, 1e-3 * n * steps * k**0.4 * t**-0.7 / p,
+            extra={"processes_per_node": str(k), "threads": str(t), "parameter:steps": str(steps)})
+        for n in (1e3, 2e3, 4e3) for p in (4, 8) for k, t in ((1, 1), (2, 2), (4, 1), (1, 4))
+        for steps in (float(draw.choice((10, 20))), 40.0)
+    ]  # fmt: skip
+    model, nodes = RobustPredictor("lu", "c").fit(runs), ("n0", "n1")
+    cluster = ClusterState.make("c", nodes, processors=4)
+
+    def left(taken: tuple[int, ...], settings: Settings) -> float:
+        started = StartedJob(nodes, taken, 0.0, "lu", 2e3, settings=settings)
+        (job,), _ = terms_left([started], cluster, {"lu": model}.get)
+        return job.computation + job.communication
+
+    steps = {"steps": 20.0}
+    cases = [((4, 4), 2, 4, 2), ((4, 4), 1, 8, 4), ((4, 3), 2, 3, 2), ((1, 1), 2, 1, 1)]
+    for taken, threads, processes, per_node in cases:
+        asked = Request(2e3, processes, 1.0, 1000.0, settings=Settings.of(per_node, threads, steps))
+        predicted = model.predict(asked).execution_time
+        assert left(taken, Settings.of(None, threads, steps)) == pytest.approx(predicted, rel=0.01)
+    # What was never varied in a run makes no difference.
+    assert left((4, 4), Settings.of(parameters={"colour": "red"})) == pytest.approx(left((4, 4), Settings()))
+
+
 def test_the_split_is_the_models_own_where_bandwidth_makes_no_difference() -> None:
     draw = np.random.default_rng(3)
     runs = [

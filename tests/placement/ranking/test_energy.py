@@ -408,7 +408,7 @@ def test_a_job_that_runs_counts_with_the_power_and_the_doubt_that_its_placement_
     asked = Question(900, Constraints(processors=(2,)), settings=(Settings(frequency=1500.0),))
     best = rank([state], learned, asked).placements[0]
     nodes = best.resource_set.nodes
-    started = StartedJob(nodes, (1,) * len(nodes), 1.0, "a", 900.0, frequency=1500.0)
+    started = StartedJob(nodes, (1,) * len(nodes), 1.0, "a", 900.0, settings=Settings(frequency=1500.0))
     placed = RecentPlacement(
         "c", nodes, (1,) * len(nodes), 0.0, 99.0, power=best.power_middle, power_doubt=best.power_doubt
     )

@@ -212,7 +212,8 @@ class InSteps(Known):
 def test_a_move_is_judged_by_what_its_own_parameters_make_of_the_stay(daemon: Daemon) -> None:
     loaded(daemon, 0.05)
     now, view = daemon.clock.now(), daemon.clusters.view
-    job = replace(JOB, number="11", comment=f"{MARK},steps=50,threads=1")
+    settings = Settings.of(parameters={"steps": 50.0})
+    job = replace(JOB, number="11", comment=f"{MARK},steps=50,threads=1", settings=settings)
     models: Any = SimpleNamespace(
         on=lambda application, usable, settings, user: {
             each.state.name: InSteps(traffic=0.0).under(settings) for each in usable
