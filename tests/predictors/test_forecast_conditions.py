@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,6 +43,12 @@ def test_the_doubt_follows_the_level() -> None:
     assert wide is not None
     assert narrow is not None
     assert wide.cpu[0] < narrow.cpu[0] < narrow.cpu[1] < wide.cpu[1]
+
+
+@pytest.mark.parametrize("without", [{"start_time": None}, {"nodes": ()}])
+def test_a_run_without_its_start_or_its_nodes_is_refused(without: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="a run has no start_time or no nodes, expected both"):
+        Forecast(TIME, "abcd", *loads())(replace(RUN, **without), RidgeQuadratic().fit(TRAINING), 0.9)
 
 
 @pytest.mark.parametrize("node", ["a", "z"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from metasched.predictors.contract import Predictions
 from metasched.predictors.walltime import (
+    LEVELS,
     ExecutionTimes,
     Limit,
     Question,
@@ -49,6 +51,30 @@ def test_with_one_load_the_limit_is_the_quantile(spread: float, chance: float) -
     limit = times.limit(chance)
     assert limit.seconds == pytest.approx(100.0 * math.exp(spread * float(ndtri(1 - chance))), rel=1e-6)
     assert times.chance(limit.seconds) == pytest.approx(chance, rel=1e-6)
+
+
+class Stepped:
+    """Predicts ends of intervals that grow with the level as no normal distribution's do."""
+
+    def predict_many(self, n: object, p: object, cpu: object, bw: object, level: float = 0.9) -> Predictions:
+        time = np.full(np.asarray(cpu).shape, 100.0)
+        wide = 1.0 + level**3
+        return Predictions(time, time / wide, time * wide, level)
+
+
+def test_between_the_ends_of_intervals_the_normal_quantile_is_linear_in_the_logarithm_of_time() -> None:
+    from scipy.special import ndtr, ndtri
+
+    times = ExecutionTimes(Stepped(), 1.0, 1, np.array([0.5]), np.array([90.0]))  # type: ignore[arg-type]
+    ends = [(100.0 * (1.0 + level**3), float(ndtri(0.5 + level / 2))) for level in LEVELS]
+    for (first, low), (second, high) in pairwise(ends):
+        for part in (0.0, 0.25, 0.75, 1.0):
+            seconds, normal = first * (second / first) ** part, low + part * (high - low)
+            assert times.chance(seconds) == pytest.approx(float(ndtr(-normal)))
+    # Beyond the last one it goes on as from the first of them.
+    (first, low), (last, high) = ends[0], ends[-1]
+    slope = (high - low) / math.log(last / first)
+    assert times.chance(2.0 * last) == pytest.approx(float(ndtr(-high - slope * math.log(2.0))), rel=1e-6)
 
 
 def test_loads_that_may_be_met_are_mixed_and_the_chance_holds_for_fresh_runs() -> None:

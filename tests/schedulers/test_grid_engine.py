@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metasched.jobs import read_mark
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.grid_engine.accounting import MOST_READ, read_accounting
+from metasched.schedulers.grid_engine.accounting import MOST_READ, read_accounting, read_line
 from metasched.schedulers.grid_engine.commands import parsed
 from metasched.schedulers.grid_engine.listing import read_listing
 from metasched.schedulers.grid_engine.source import GridEngineSource
@@ -160,6 +160,14 @@ def test_finished_jobs_are_those_whose_hosts_the_accounting_tells(cell: Path) ->
     assert set(jobs) == {"5.2", "11.1"}  # 6 ended in the second in which it began, 3 and 7 had slots on several hosts
     assert (jobs["5.2"].nodes, jobs["5.2"].user, jobs["5.2"].kind) == (("n1",), "0", "array")
     assert source(cell).finished(2e9) == []
+
+
+@pytest.mark.parametrize(("failed", "status"), [(0, 0), (0, 3), (1, 0), (100, 137)])
+def test_a_failure_and_an_exit_status_are_different_cells_of_the_accounting(failed: int, status: int) -> None:
+    line = f"new:n2:root:ann:cg:7:sge:0:100:110:118:{failed}:{status}:8" + 17 * ":0" + ":NONE:staff:mpi:5:0:0:0:0"
+    job = read_line(line + ":-pe mpi 5:0:0:0:NONE:0:0:0")
+    assert job is not None
+    assert (job.failed, job.exit_status, job.completed) == (failed > 0, status, failed == status == 0)
 
 
 def test_an_accounting_that_is_not_there_is_empty_and_of_a_long_one_the_end_is_read(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from metasched.client.connection import DaemonError
 from metasched.records import InputError
 from metasched.schedulers.portable import portable
 from metasched.sites import resendable_jobs
+from metasched.sites.ssh import UnclearError
 from metasched.sites.ssh_operations import SshOperations
 
 SITE: dict[str, Any] = {
@@ -168,6 +169,49 @@ def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_
     assert (str(refused) in err) is (refused is not None)
     assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
     assert [kept.state.uid for kept in resendable_jobs.kept_jobs()] == ["0f"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "tried", "status", "said"),
+    [
+        (RuntimeError("no route to host"), ["east", "west"], 0, "east is skipped: no route to host"),
+        (UnclearError("the line broke"), ["east"], 1, "east may have accepted the job, look there before you submit"),
+    ],
+)
+def test_a_job_goes_to_the_next_site_only_where_the_first_cannot_have_accepted_it(
+    fault: Exception,
+    tried: list[str],
+    status: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked: list[str] = []
+    reports: list[Any] = []
+
+    def ask(config: object, url: object, method: str, path: str, document: Any = None) -> Any:
+        if method == "PUT":
+            reports.append(document)
+        places = [PLACE | {"site": site, "partition": "fast"} for site in ("east", "west")]
+        return {"sites": places if method == "POST" else [], "left_out": [], "warnings": [], "why": "", "id": "0f"}
+
+    def submit(operations: SshOperations, site: str, partition: str) -> tuple[str, float, float]:
+        asked.append(site)
+        if site == "east":
+            raise fault
+        return "17", 0.0, 0.0
+
+    monkeypatch.setattr(sites_verbs, "ask_daemon", ask)
+    monkeypatch.setattr(SshOperations, "submit", submit)
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "job.sh").chmod(0o755)
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", "--", "--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")])
+    assert (asked, left.value.code or 0) == (tried, status)
+    assert said in capsys.readouterr().err
+    # Of a job that may or may not be there nothing is reported.
+    assert [report["site"] for report in reports] == tried[1:]
 
 
 def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_told_with_the_reason(

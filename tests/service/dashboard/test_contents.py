@@ -81,6 +81,19 @@ def contents(monkeypatch: pytest.MonkeyPatch, many: int, **changes: Any) -> dict
     return pages.content(daemon(many, **changes), 100.0, client, application="a", day=True)
 
 
+def test_models_are_shown_by_how_much_they_were_judged_then_learned_then_by_name() -> None:
+    judged = {("a", "c"): 0, ("b", "c"): 2, ("c", "c"): 2, ("d", "c"): 2, ("d", "b"): 2, ("e", "c"): 9}
+    learned = {("a", "c"): 90, ("b", "c"): 5, ("c", "c"): 7, ("d", "c"): 5, ("d", "b"): 5, ("e", "c"): 1}
+    models: Any = SimpleNamespace(
+        keys=list(judged),
+        recent=SimpleNamespace(of=lambda *key: [None] * judged[key]),
+        learned_by=lambda key: SimpleNamespace(runs=learned[key]),
+    )
+    expected = [("e", "c"), ("c", "c"), ("b", "c"), ("d", "b"), ("d", "c"), ("a", "c")]
+    assert applications.in_order(models, "") == expected
+    assert applications.in_order(models, "d") == [("d", "b"), ("d", "c")]
+
+
 @pytest.mark.usefixtures("plain")
 def test_a_page_shows_everything_up_to_its_limits_and_how_much_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"c{number:03}" for number in range(220)]
