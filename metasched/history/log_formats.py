@@ -43,6 +43,9 @@ ZERO = "with a run time of 0 (kept)"
 OVERRUN = "with a request below the run time (kept)"
 NO_REQUEST = "without a request (kept)"
 RUNNING = "not ended yet"
+#: States of jobs that have not ended, and of those of which accounting has a record for each part.
+ONGOING = frozenset({"RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING"})
+IN_PARTS = frozenset({"REQUEUED", "RESIZING", "REVOKED"})
 TELESCOPED = "with a separator in the name (mended)"
 
 
@@ -80,17 +83,22 @@ class Columns:
         job : its number, empty where there is none; a job is listed twice where number, submission and start agree.
         submit, run, request, wait : seconds, as in :class:`JobLog`; not a number, or below 0, where not known.
         processors : likewise.
-        labels : its names.
+        labels : its names, and its state as Slurm spells it.
         """
-        if not abs(submit) <= LATEST or run > LONGEST or processors > MOST_PROCESSORS:
+        state, known = labels.get("state", ""), 0 <= wait <= LONGEST
+        if state in ONGOING:
+            self.wrong[RUNNING] += 1
+        elif state in IN_PARTS:
+            self.wrong[PARTIAL] += 1
+        elif not abs(submit) <= LATEST or run > LONGEST or processors > MOST_PROCESSORS:
             self.wrong[TORN] += 1
-        elif not run >= 0:
+        elif not run >= 0 or (run == 0 and state == CANCELLED):  # it was cancelled while it waited
             self.wrong[NOT_RUN] += 1
         elif not processors >= 1 or processors != int(processors):
             self.wrong[NO_PROCESSORS] += 1
         else:
             if job:
-                key = job_key(job, submit + wait if wait >= 0 else submit)
+                key = job_key(job, submit + wait if known else submit)
                 if key in self._seen:
                     self.wrong[DOUBLE] += 1
                     return
@@ -100,10 +108,8 @@ class Columns:
                 self._alike[alike] += 1
                 key = digest_of(f"{alike} {self._alike[alike]}")
             self._keys.append(key)
-            known = 0 < request <= LONGEST
-            self._numbers.extend(
-                (submit, run, processors, request if known else math.nan, wait if wait >= 0 else math.nan)
-            )
+            limit = request if 0 < request <= LONGEST else math.nan
+            self._numbers.extend((submit, run, processors, limit, wait if known else math.nan))
             for label, names in self._names.items():
                 name = labels.get(label, "")
                 self._codes.append(names.setdefault(name[:LONGEST_NAME], len(names)) if name else -1)
@@ -194,8 +200,6 @@ def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
         if status in (2, 3, 4):
             columns.wrong[PARTIAL] += 1
             continue
-        if status == 5 and run <= 0:
-            run = -1.0
         names = {label: cells[place] for place, label in labels.items() if len(cells) > place and cells[place] != "-1"}
         if status in SWF_STATES:
             names["state"] = SWF_STATES[int(status)]
@@ -268,24 +272,19 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
         fields = {what: cells[where].strip() for what, where in place.items()}
         if "." in fields["job"]:
             continue  # a step of a job
-        fields["state"] = state = _state(fields.get("state", ""))
-        if state in ("RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING", "REQUEUED", "RESIZING"):
-            columns.wrong[PARTIAL if state in ("REQUEUED", "RESIZING") else RUNNING] += 1
-            continue
         submit, eligible, start, end = (clock(fields.get(what, "")) for what in ("submit", "eligible", "start", "end"))
         if eligible > submit:  # what waits for another job, or for its time, does not wait for processors
             submit = eligible
-        if math.isnan(start):
-            columns.wrong[NOT_RUN] += 1
-            continue
+        if start < submit:  # the clock was set back: it is known by its start, as the queue and epilogs tell it
+            submit = start
         run = (clock if in_seconds else _spanned)(fields["run"]) if "run" in fields else end - start
-        asked = _spanned(fields.get("request", ""))
-        processors = fields["processors"]
-        if not (processors.isdecimal() and processors.isascii()):
-            columns.wrong[TORN] += 1
-            continue
+        cpus = fields["processors"]
         labels = {label: fields[label] for label in LABELS if label in fields}
-        columns.add(fields["job"], submit, run, float(processors), asked, labels, start - submit)
+        columns.add(
+            fields["job"], submit, math.nan if math.isnan(start) else run,
+            float(cpus) if cpus.isdecimal() and cpus.isascii() else math.inf, _spanned(fields.get("request", "")),
+            _with_state(labels), start - submit,
+        )  # fmt: skip
 
 
 def clock(text: str) -> float:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import as_csv, made_log
-from metasched.history.job_log import JobLog
+from metasched.history.job_log import JobLog, job_key
 from metasched.history.log_formats import read_log
 from metasched.records import InputError
 from metasched.store.files.job_logs import read_job_log
@@ -64,6 +64,45 @@ def test_what_sacct_prints_is_read_whatever_people_call_their_jobs() -> None:
         "with a separator in the name (mended)": 1, "never ran": 1, "not ended yet": 1, "listed twice": 1,
         "torn or unreadable": 1, "without a request (kept)": 1,
     }  # fmt: skip
+
+
+HEADS = {
+    "csv": "job,submit_time,run_time,processors,state,wait",
+    "sacct": "JobIDRaw|Submit|ElapsedRaw|AllocCPUS|State|Start",
+}
+
+
+@pytest.mark.parametrize("form", HEADS)
+@pytest.mark.parametrize(
+    ("state", "run", "why"),
+    [
+        ("CANCELLED by 5", 0, "never ran"), ("CANCELLED", 3, ""), ("FAILED", 0, "with a run time of 0 (kept)"),
+        ("RUNNING", 3, "not ended yet"), ("pending", 0, "not ended yet"),
+        *((each, 3, "parts of a job listed as a whole elsewhere") for each in ("REQUEUED", "RESIZING", "REVOKED")),
+    ],
+)  # fmt: skip
+def test_a_state_means_the_same_in_every_format(form: str, state: str, run: int, why: str) -> None:
+    mark = "," if form == "csv" else "|"
+    rows = [("1", 10, run, 1, state, 10), ("2", 11, 5, 1, "COMPLETED", 11)]
+    log = read_log([HEADS[form], *(mark.join(map(str, row)) for row in rows)])
+    assert log.wrong.get(why, 0) == (1 if why else 0)
+    assert len(log) == (2 if "kept" in why or not why else 1)
+
+
+@pytest.mark.parametrize("wait", ["inf", "1e300", "nan", "-3", "9" * 400])
+def test_a_wait_that_cannot_be_is_not_known(wait: str) -> None:
+    rows = ["job,submit_time,run_time,processors,wait", f"1,7,5,1,{wait}", "2,8,5,1,30"]
+    np.testing.assert_array_equal(read_log(rows).wait, [np.nan, 30.0])
+    swf = [f"1 7 {wait} 5 1 -1 -1 4 300 -1 1 7", "2 8 30 5 1 -1 -1 4 300 -1 1 7"]
+    np.testing.assert_array_equal(read_log(swf).wait, [np.nan, 30.0])
+
+
+def test_a_job_is_known_by_its_start_also_where_the_clock_was_set_back_before_it() -> None:
+    rows = ["JobIDRaw|Submit|Eligible|Start|ElapsedRaw|AllocCPUS", "7|5000|5000|2000|60|4", "8|1000|5000|2000|60|4"]
+    log = read_log([*rows, "9|1000|1000|" + "9" * 400 + "|60|4"])
+    np.testing.assert_array_equal(log.submit_time, [1000.0, 2000.0, 2000.0])
+    np.testing.assert_array_equal(log.wait, [np.nan, 0.0, 0.0])
+    assert log.keys.tolist()[1:] == [job_key("7", 2000.0), job_key("8", 2000.0)]
 
 
 def test_quotes_that_never_end_tear_one_line_only() -> None:
