@@ -38,6 +38,7 @@ class QueuedJob:
     planned : when its scheduler means to start it (s), None where it does not say.
     user, name, account, qos : as its scheduler calls them.
     executable : base name of its script or program, empty where its scheduler does not say.
+    tasks : of an array that waits, how many wait in this line, each for so many processors; 1 for any other job.
     """
 
     number: str
@@ -55,11 +56,15 @@ class QueuedJob:
     account: str = ""
     qos: str = ""
     executable: str = ""
+    tasks: int = 1
 
     @property
     def holds(self) -> float:
-        """How long it may hold its processors (s), from now if it runs, else from its start."""
-        return max((self.limit or UNLIMITED) - (self.ran or 0.0), 1.0)
+        """How long it may hold its processors (s), from now if it runs, else from its start.
+
+        One without a limit may do so for as long from now on, however long it has run.
+        """
+        return UNLIMITED if not self.limit else max(self.limit - (self.ran or 0.0), 1.0)
 
 
 #: Expected remaining run time of a job (s), from its start if it is pending.
@@ -115,7 +120,7 @@ class Line:
         self._begin: dict[int, float] | None = None
 
     def starts(self) -> dict[str, float]:
-        """Time until each pending job starts without further arrivals (s), by job number."""
+        """Time until each pending job starts without further arrivals (s), by job number; an array's last task."""
         return {self._jobs[number].number: start for number, start in self._starts().items()}
 
     def wait(self, processors: int, limit: float, run_time: float) -> float:

@@ -79,7 +79,7 @@ class Listing:
         return tuple(sorted({each.queue for each in self.instances}))
 
     def queue(self, now: float) -> list[QueuedJob]:
-        """The jobs as the scheduler's queue: each task of an array that waits is a job.
+        """The jobs as the scheduler's queue.
 
         Parameters
         ----------
@@ -98,7 +98,5 @@ def _queued(job: ListedJob, names: tuple[str, ...], now: float) -> Iterator[Queu
         yield QueuedJob(job.number, wanted, count, job.limit, ran, tuple(job.slots), started=job.since,
                         user=job.user, name=job.name)  # fmt: skip
         return
-    for task in range(job.tasks):
-        number = job.number if job.tasks == 1 else f"{job.number}.{task + 1}"
-        yield QueuedJob(number, wanted, count, job.limit, ready=job.ready, submitted=job.since,
-                        user=job.user, name=job.name)  # fmt: skip
+    yield QueuedJob(job.number, wanted, count, job.limit, ready=job.ready, submitted=job.since, user=job.user,
+                    name=job.name, tasks=job.tasks)  # fmt: skip

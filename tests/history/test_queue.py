@@ -54,3 +54,4 @@ def test_what_runs_may_hold_its_processors_as_long_as_its_limit_says() -> None:
     assert QueuedJob("1", frozenset("p"), 4, 600.0, ran=500.0).holds == 100.0
     assert QueuedJob("1", frozenset("p"), 4, 600.0, ran=700.0).holds == 1.0
     assert QueuedJob("1", frozenset("p"), 4, None).holds == 86_400.0
+    assert QueuedJob("1", frozenset("p"), 4, None, ran=200_000.0).holds == 86_400.0

@@ -22,6 +22,7 @@ from metasched.schedulers.oar import listing as oar
 from metasched.schedulers.oar.source import OarSource
 from metasched.schedulers.pbs import listing as pbs
 from metasched.schedulers.pbs.source import PbsSource
+from metasched.schedulers.task_ranges import MOST_TASKS
 from tests.schedulers import flux_answers, htcondor_answers, oar_answers, pbs_answers
 
 MARK = "metasched:app=cg,n=1400"
@@ -418,7 +419,7 @@ def test_queues_and_jobs_of_grid_engine() -> None:
         ListedJob("8", "c", "ann", {"n1": 3, "n2": 5}, False, ("new", "old"), None, since=moment),
         ListedJob("9", "c", "ann", {"": 3}, True, ("new",), 90.0, frozenset({"n1", "n2"}), moment),
         ListedJob("10", "c", "ann", {"": 1}, False, (), None, since=moment, tasks=8),
-        ListedJob("11", "c", "ann", {"": 1}, True, (), None, since=moment, tasks=grid_engine.MOST_TASKS),
+        ListedJob("11", "c", "ann", {"": 1}, True, (), None, since=moment, tasks=MOST_TASKS),
         ListedJob("12", "c", "ann", {"": 1}, True, (), None, since=moment),
     )
     for size, megabytes in (("2K", 2 / 1024), ("2M", 2.0), ("3T", 3 * 1024.0**2), ("1k", 1e3 / 1024**2),

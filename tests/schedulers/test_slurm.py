@@ -446,22 +446,22 @@ def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free
         return [float(each.state.queue_wait.at(1)) for each in known]
 
     free = sum(each.state.processors[each.state.up].sum() for each in SlurmSource("c", ["racka"]).partitions())
-    names = ("State", "Partition", "NumCPUs", "TimeLeft", "TimeLimit", "Reason", "NodeList")
+    names = ("State", "Partition", "NumCPUs", "TimeUsed", "TimeLimit", "Reason", "NodeList")
 
     def queue(*rows: str) -> None:
         table(commands / "squeue", [dict(zip(names, row.split("|"), strict=True)) for row in rows])
 
     queue(
-        "RUNNING|racka|4|1:40|10:00|None|a1",
-        f"PENDING|racka|{free + 4}|INVALID|5:00|Resources|",
-        "PENDING|all|100000|INVALID|5:00|Dependency|",
-        "PENDING|all|x|INVALID|5:00|Resources|",
+        "RUNNING|racka|4|8:20|10:00|None|a1",
+        f"PENDING|racka|{free + 4}|0:00|5:00|Resources|",
+        "PENDING|all|100000|0:00|5:00|Dependency|",
+        "PENDING|all|x|0:00|5:00|Resources|",
     )
     assert waits() == [400.0, 0.0]
-    queue("RUNNING|racka,all|4|1:40|10:00|None|a1", f"PENDING|all|{free}|0:00|1-0:0:0|JobHeldUser|")
+    queue("RUNNING|racka,all|4|8:20|10:00|None|a1", f"PENDING|all|{free}|0:00|1-0:0:0|JobHeldUser|")
     assert waits() == [0.0, 0.0]
     # What waits for the partition of all nodes, and what runs there, is ahead in each rack of them.
-    queue("RUNNING|all|4|1:40|10:00|None|a1", f"PENDING|all|{free + 4}|INVALID|5:00|Resources|")
+    queue("RUNNING|all|4|8:20|10:00|None|a1", f"PENDING|all|{free + 4}|0:00|5:00|Resources|")
     assert waits() == [400.0, 0.0]
     failing(commands / "squeue")
     with pytest.raises(RuntimeError, match=r"squeue .* failed"):

@@ -23,6 +23,7 @@ from metasched.schedulers.slurm.job_rows import (
 from metasched.schedulers.slurm.node_failures import SAME, WINDOW, counted
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.restarts import HEARD_WITHIN, ended_meanwhile
+from metasched.schedulers.task_ranges import MOST_TASKS
 
 MARK = "metasched:app=cg,n=1400"
 ROW = dict.fromkeys(CONTROLLED, "") | {
@@ -183,7 +184,7 @@ WAITS = {
     "executable": "solve.sh",
 }  # fmt: skip
 RUNS = WAITS | {"ran": 500.0, "nodes": ("n1", "n2"), "started": 95.0}
-RUNNING = {"State": "RUNNING", "TimeLeft": "1:40", "NodeList": "n[1-2]", "StartTime": "95", "Reason": "None"}
+RUNNING = {"State": "RUNNING", "TimeUsed": "8:20", "NodeList": "n[1-2]", "StartTime": "95", "Reason": "None"}
 
 
 @pytest.mark.parametrize(
@@ -197,8 +198,14 @@ RUNNING = {"State": "RUNNING", "TimeLeft": "1:40", "NodeList": "n[1-2]", "StartT
         ({"Account": "bio", "Name": "run"}, WAITS | {"account": "bio", "name": "run"}),
         (RUNNING, RUNS),
         (RUNNING | {"NodeList": "n[1-"}, RUNS | {"nodes": ()}),
-        (RUNNING | {"TimeLeft": "11:00"}, RUNS | {"ran": 0.0}),
-        (RUNNING | {"TimeLimit": "UNLIMITED", "TimeLeft": "UNLIMITED"}, RUNS | {"ran": 0.0, "limit": None}),
+        (RUNNING | {"TimeUsed": "INVALID"}, RUNS | {"ran": 0.0}),  # clocks differ
+        (RUNNING | {"TimeUsed": "10:09"}, RUNS | {"ran": 609.0}),  # it is being killed
+        (RUNNING | {"TimeLimit": "UNLIMITED", "TimeUsed": "9-00:00:00"}, RUNS | {"ran": 777_600.0, "limit": None}),
+        (RUNNING | {"State": "CONFIGURING"}, RUNS),
+        ({"ArrayTaskID": "1-9:2,12,20-21"}, WAITS | {"tasks": 8}),
+        ({"ArrayTaskID": "4-40%3"}, WAITS | {"tasks": 3}),
+        ({"ArrayTaskID": "1-9999999"}, WAITS | {"tasks": MOST_TASKS}),
+        (RUNNING | {"ArrayTaskID": "7"}, RUNS),
         ({"State": "COMPLETING"}, None),
         ({"NumCPUs": "N/A"}, None),
     ],

@@ -11,6 +11,9 @@ from metasched.history.queue import Left, Line, PrecedingJob, QueuedJob, by_limi
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 
+#: Jobs, each task of an array being one, that are simulated in the line of a partition, those of highest priority.
+MOST_WAITING = 10_000
+
 
 def partition_lines(
     partitions: Sequence[Partition], jobs: Iterable[QueuedJob], left: Left = by_limit
@@ -36,7 +39,8 @@ def partition_lines(
             wanted = frozenset().union(*(members.get(name, ()) for name in job.partitions))
             for name, own in members.items():
                 if name in job.partitions or own & wanted:
-                    waiting[name].append(PrecedingJob(job.processors, job.holds, left(job), job.number))
+                    tasks = min(job.tasks, MOST_WAITING - len(waiting[name]))
+                    waiting[name] += [PrecedingJob(job.processors, job.holds, left(job), job.number)] * tasks
     return {
         each.name: Line(_free(each, running[each.name]), running[each.name], waiting[each.name]) for each in partitions
     }

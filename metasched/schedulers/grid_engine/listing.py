@@ -14,11 +14,10 @@ from xml.etree import ElementTree
 
 from metasched.schedulers.durations import seconds
 from metasched.schedulers.listing import Instance, ListedJob, Listing
+from metasched.schedulers.task_ranges import task_count
 
 #: The words that print it.
 WORDS = ("qstat", "-xml", "-f", "-r", "-F", "h_rt,mem_total", "-u", "*")
-#: Tasks of an array that count as jobs of their own, of those that wait.
-MOST_TASKS = 1000
 _BYTES = {"K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 #: How the hook names hosts: a pattern of their names, which is not refused where a host is gone.
 _HOSTS = re.compile(r"[A-Za-z0-9._-]+(\|[A-Za-z0-9._-]+)+")
@@ -86,7 +85,7 @@ def _job(one: ElementTree.Element, host: str, queues: tuple[str, ...], since: st
         seconds(requests.get("h_rt", "")),
         frozenset(only.split("|")) if _HOSTS.fullmatch(only) else frozenset(),
         moment(one.findtext(since, "")),
-        1 if host else _tasks(tasks),
+        1 if host else task_count(tasks),
     )
 
 
@@ -102,17 +101,6 @@ def _count(element: ElementTree.Element, name: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise ValueError(f"{name} is {text[:40]!r}, expected a number")
     return int(text)
-
-
-def _tasks(text: str) -> int:
-    """How many tasks ``1-5:2,9`` are, no more than are counted."""
-    count = 0
-    for part in text.split(","):
-        low, _, rest = part.partition("-")
-        high, _, step = rest.partition(":")
-        if all(word.isdecimal() and len(word) < 10 for word in (low, high or low, step or "1")):
-            count += (int(high or low) - int(low)) // max(int(step or 1), 1) + 1
-    return min(max(count, 1), MOST_TASKS)
 
 
 def moment(text: str) -> float | None:

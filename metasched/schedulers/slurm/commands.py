@@ -37,8 +37,8 @@ class SlurmCommands(Commands):
         configuration : path of its slurm.conf.
         timeout : how long a command may take (s).
         """
-        # Times as seconds since 1970 where a command prints times.
-        return cls({"SLURM_CONF": configuration}, timeout, {"SLURM_TIME_FORMAT": "%s"})
+        # Times as seconds since 1970 where a command prints times, and all tasks of an array where it prints these.
+        return cls({"SLURM_CONF": configuration}, timeout, {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"})
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.

@@ -137,7 +137,7 @@ class SlurmSource(CommandCluster):
 
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait; see the contract."""
-        rows = self._commands.table(COLUMNS, "squeue", "--states=running,pending", "--sort=-p,i")
+        rows = self._commands.table(COLUMNS, "squeue", "--states=running,configuring,pending", "--sort=-p,i")
         return [job for row in rows if (job := queued_job(row)) is not None]
 
     def running(self) -> Sequence[StartedJob]:
