@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import compress
 
 from metasched.history.queue import Left, Line, PrecedingJob, QueuedJob, by_limit
 from metasched.placement.clusters.partition import Partition
@@ -24,15 +25,17 @@ def partition_lines(
     ----------
     partitions : with the processors that are free in each.
     jobs : that run or wait, those that wait in the order of their priority. A job that runs holds processors in all
-        partitions that its nodes are in, and one that waits is ahead in all that share nodes with its own.
+        partitions that its nodes are in, and one that waits is ahead in all that share nodes with its own. What a job
+        holds on a node that is not up, such as one that is being drained, nobody gets when it ends.
     left : how long each is expected to run on.
     """
     members = {each.name: frozenset(each.state.nodes) for each in partitions}
+    in_use = {each.name: frozenset(compress(each.state.nodes, each.state.up.tolist())) for each in partitions}
     running: dict[str, list[PrecedingJob]] = {name: [] for name in members}
     waiting: dict[str, list[PrecedingJob]] = {name: [] for name in members}
     for job in jobs:
         if job.ran is not None:
-            for name, share in _shares(job, members).items():
+            for name, share in _shares(job, in_use).items():
                 taken = math.ceil(share * job.processors)
                 running[name].append(PrecedingJob(taken, job.holds, left(job), job.number))
         elif job.ready:

@@ -38,3 +38,13 @@ def test_of_endless_arrays_no_more_is_simulated_than_is_affordable(monkeypatch: 
     monkeypatch.setattr(partition_queues, "MOST_WAITING", 5)
     line = partition_lines([partition()], [running(), array(3), array(1000), array(1)])["p"]
     assert line.wait(8, 100.0, 100.0) == 400.0  # after five tasks, two at a time
+
+
+def test_what_runs_on_a_node_that_is_being_drained_leaves_nothing_and_takes_nothing_from_the_others() -> None:
+    drains = partition((4, 0), (True, False))
+    line = partition_lines([drains], [running(("n2",)), array(1)])["p"]
+    assert line.processors == 4
+    assert line.starts() == {"2": 0.0}
+    assert line.wait(8, 60.0, 60.0) == float("inf")
+    half = partition_lines([partition((0, 0), (True, False))], [running()])["p"]
+    assert (half.processors, half.wait(4, 60.0, 60.0)) == (4, 100.0)
