@@ -115,6 +115,18 @@ class Outcomes:
             # The first is that of all jobs.
             del self._counts[next(key for key in self._counts if key)]
 
+    def correct(self, job: Submission, run_time: float, before: str, state: str) -> None:
+        """Count a job that was learned otherwise than it was; later jobs have made it count less since, if at all.
+
+        Parameters
+        ----------
+        job, run_time : as for :meth:`learn`.
+        before, state : how it was said to have ended, and how it ended.
+        """
+        change = np.subtract(outcome(job.limit, run_time, state), outcome(job.limit, run_time, before), dtype=float)
+        for counts in filter(None, map(self._counts.get, _keys(job))):
+            counts[1:] = np.clip(counts[1:] + change, 0.0, counts[0]).tolist()
+
     def chances(self, job: Submission) -> Chances:
         """The outcome probabilities of a submitted job."""
         early, limit, jobs = 0.05, 0.05, 0.0

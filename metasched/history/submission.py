@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from metasched.history.job_log import JobLog
 
+#: Limit of a job that has none (s): a year, as in Slurm's backfill; it says nothing of how long the job will run.
+NO_LIMIT = 365 * 86_400.0
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
@@ -15,7 +18,7 @@ class Submission:
     Parameters
     ----------
     user : who submits it.
-    processors, limit : P, and its time limit (s).
+    processors, limit : P, and its time limit (s), :data:`NO_LIMIT` where it has none.
     name : the job's name or executable, with its partition and account; empty if it has none.
     executable : its script or program if it has a name as well; empty if unknown.
     """

@@ -34,6 +34,21 @@ def smoothed(chance: float, seen: float, counted: float) -> float:
     return (counted + PRIOR * chance) / (seen + PRIOR)
 
 
+def test_the_last_job_is_counted_otherwise_as_if_it_had_been_learned_so() -> None:
+    corrected, right = Outcomes(), Outcomes()
+    for state in ("FAILED", "", "COMPLETED", ""):
+        corrected.learn(SOLVE, 20.0, state)
+        right.learn(SOLVE, 20.0, state or "FAILED")
+        if not state:
+            corrected.correct(SOLVE, 20.0, state, "FAILED")
+    assert corrected.chances(SOLVE) == right.chances(SOLVE)
+    Outcomes().correct(SOLVE, 20.0, "", "FAILED")  # what is forgotten cannot be corrected
+    for _ in range(3):
+        corrected.correct(SOLVE, 20.0, "FAILED", "TIMEOUT")
+    assert corrected.chances(SOLVE).early_failure < 0.05
+    assert corrected.chances(SOLVE).time_limit <= 1.0
+
+
 def test_chances_are_smoothed_from_the_widest_key_to_the_narrowest() -> None:
     assert Outcomes().chances(SOLVE) == Chances(0.05, 0.05, 0.0)
     learned = Outcomes()

@@ -7,7 +7,7 @@ the weighted product-limit estimate of Kaplan & Meier ("Nonparametric estimation
 1958).
 
 Some forms take the run times of the user's jobs with other limits in proportion to the limit: users who ask for twice
-the time often need more, and whether in proportion or not differs between them.
+the time often need more, and whether in proportion or not differs between them. Jobs without a limit are not scaled.
 
 Several such forms are combined, each weighted by its recent accuracy (exponentially weighted average forecaster;
 Cesa-Bianchi & Lugosi, "Prediction, Learning, and Games", 2006, Section 2.2). The ends of intervals are quantiles whose
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from metasched.history.backfilling import outlived
 from metasched.history.job_log import Floats, digest_of
 from metasched.history.problem_sizes import stem_of
-from metasched.history.submission import Submission
+from metasched.history.submission import NO_LIMIT, Submission
 
 #: Numbers of jobs compared: ended and running ones of the user, and ended ones of others with the same limit.
 OWN, RUNNING, OTHERS = 240, 12, 24
@@ -146,6 +146,7 @@ class _Ring:
 
 
 _HALF = np.array([0.5])
+_ENDLESS = math.log2(NO_LIMIT)
 #: No jobs, and no weights.
 _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 
@@ -192,6 +193,11 @@ class Neighbours:
         found = self.expect(job, now)
         self._known[key] = job, now, found
         return found
+
+    def renew(self, key: Hashable) -> None:
+        """Predict a job again that has not ended, by all that is known by now of jobs like it."""
+        job, submitted, _ = self._known[key]
+        self._known[key] = job, submitted, self.expect(job, submitted)
 
     def started(self, key: Hashable, now: float) -> None:
         """Note that a job has started at a time (s): its run time is at least what it has run since."""
@@ -318,7 +324,8 @@ class Neighbours:
         if (ring := self._own.get(job.user)) is not None:
             own = ring.last()
             weights = self._weights(own, this, now, ended=True)
-            if (differ := own[_LIMIT] != this[_LIMIT]).any():
+            limited = (own[_LIMIT] < _ENDLESS) & (this[_LIMIT] < _ENDLESS)
+            if (differ := (own[_LIMIT] != this[_LIMIT]) & limited).any():
                 scaled, of_scaled = own[:, differ], weights[:, differ]
                 scaled[_RUN] *= np.exp2(this[_LIMIT] - scaled[_LIMIT])
                 of_scaled[~PROPORTIONAL] = 0.0

@@ -1,12 +1,14 @@
 """What accounting tells of jobs that name no problem size: their run times and ends, learned from each that has ended.
 
 Everything is learned again from the database when the daemon starts: in the background, from the jobs by which
-expectations come out. A job is expected once, when it is first seen, by what had ended by then.
+expectations come out. A job is expected once, when it is first seen, by what had ended by then; those that are in the
+queue when the daemon starts are expected again once all is learned.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
@@ -16,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from metasched.history.job_log import JobLog, job_key
+from metasched.history.job_log import COMPLETED, FAILED, JobLog, job_key
 from metasched.history.outcomes import Outcomes
 from metasched.history.playback import NEWEST, informative_jobs, play
-from metasched.history.queue import UNLIMITED, Left, QueuedJob, by_limit
+from metasched.history.queue import Left, QueuedJob, by_limit
 from metasched.history.run_times.neighbours import Neighbours
-from metasched.history.submission import Submission, submission, submissions
+from metasched.history.submission import NO_LIMIT, Submission, submission, submissions
 from metasched.jobs import SAME_MOMENT
 from metasched.records import InputError
 from metasched.store.database.store import Store
@@ -48,7 +50,8 @@ class _Cluster:
     known: dict[int, tuple[Submission, QueuedJob]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     missing: dict[int, float] = field(default_factory=dict)
-    ended: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    #: Jobs that have ended; with their state as it was learned where accounting may still know better.
+    ended: OrderedDict[int, tuple[Submission, str] | None] = field(default_factory=OrderedDict)
 
 
 class JobHistory:
@@ -92,6 +95,8 @@ class JobHistory:
             log = self._store.past_jobs.log([cluster])
             self._newest[cluster] = self.newest_end(cluster) or 0.0
             self._learn(cluster, log.picked(informative_jobs(log, newest)), pause)
+        for known in [*self._clusters.values()]:
+            self._renew(known, pause)
         self.ready = True
 
     def follow(self) -> None:
@@ -132,7 +137,9 @@ class JobHistory:
                     known.known[key] = asked, replace(job, started=None)
                 if job.started is not None and known.known[key][1].started is None:
                     known.past.started(key, job.started)
-                known.known[key] = known.known[key][0], job
+                asked, before = known.known[key]
+                # Most schedulers do not say when a job that runs was submitted.
+                known.known[key] = asked, replace(job, submitted=job.submitted or before.submitted)
                 there.add(key)
                 known.missing.pop(key, None)
             for key in known.known.keys() - there:
@@ -177,13 +184,16 @@ class JobHistory:
     def take(self, cluster: str, log: JobLog) -> int:
         """Store jobs that accounting tells of, and learn those that are new; return how many were stored.
 
+        Jobs that were forgotten are not learned either. How a job ended is corrected where its epilog could not tell.
+
         Raises
         ------
         StoreError
             When the database does not take them.
         """
         stored = self._store.past_jobs.add(log, cluster, self.called)
-        self._learn(cluster, log)
+        forgotten = self._store.past_jobs.forgotten(log.keys.tolist(), cluster)
+        self._learn(cluster, log.picked(np.flatnonzero([key not in forgotten for key in log.keys.tolist()])))
         return stored
 
     def newest_end(self, cluster: str) -> float | None:
@@ -201,6 +211,8 @@ class JobHistory:
                     known.outcomes.forget(name)
                 for key in [key for key, (asked, _) in known.known.items() if asked.user in names]:
                     self._drop(known, key)
+                for key in [key for key, each in known.ended.items() if each is not None and each[0].user in names]:
+                    known.ended[key] = None
         return forgotten
 
     def predict(
@@ -258,34 +270,38 @@ class JobHistory:
     def _submission(self, job: QueuedJob) -> Submission:
         partition = min(job.partitions, default="")
         return submission(
-            self.called(job.user), max(job.processors, 1), job.limit or UNLIMITED, name=job.name,
+            self.called(job.user), max(job.processors, 1), job.limit or NO_LIMIT, name=job.name,
             executable=job.executable, partition=partition, account=job.account,
         )  # fmt: skip
 
     def _learn(self, cluster: str, log: JobLog, pause: Callable[[], object] = lambda: None) -> None:
         """Learn from the jobs of a log that have not been learned from."""
+        log = replace(log, requested_time=np.nan_to_num(log.requested_time, nan=NO_LIMIT))
         with self._lock:
             known = self._of(cluster)
             keys, start = log.keys.tolist(), log.submit_time + np.nan_to_num(log.wait)
+            states = log.named("state")
+            for row, key in enumerate(keys):
+                if (unsure := known.ended.get(key)) is not None and states[row] not in ("", COMPLETED, unsure[1]):
+                    known.outcomes.correct(unsure[0], float(log.run_time[row]), unsure[1], states[row])
+                    known.ended[key] = None
             new = [row for row, key in enumerate(keys) if key not in known.ended]
-            for row in new:
-                known.ended[keys[row]] = None
-            while len(known.ended) > MOST_ENDED:
-                known.ended.popitem(last=False)
             by_start = {job_key(job.number, job.started): key for key, (_, job) in known.known.items() if job.started}
             users = [self.called(user) for user in log.named("user")]
-            states = log.named("state")
             asked = submissions(log)
             unseen = []
             for row in new:
                 job, seen = asked[row], by_start.get(keys[row])
                 job = replace(job, user=users[row])
                 known.outcomes.learn(job, float(log.run_time[row]), states[row])
+                known.ended[keys[row]] = (job, states[row]) if states[row] in ("", FAILED) else None
                 if seen is None:
                     unseen.append(row)
                     continue
                 known.past.ended(seen, float(log.run_time[row]), float(start[row] + log.run_time[row]))
                 self._drop(known, seen)
+            while len(known.ended) > MOST_ENDED:
+                known.ended.popitem(last=False)
         if unseen:
             self._play(known, log.picked(np.array(unseen)), pause)
 
@@ -303,6 +319,14 @@ class JobHistory:
 
         with self._lock:
             play(hidden, known.past, lambda row: ("past", keys[row]), step)
+
+    def _renew(self, known: _Cluster, pause: Callable[[], object]) -> None:
+        """Expect the jobs in a queue again, which were seen before anything was learned."""
+        for key in [*known.known]:
+            with self._lock:
+                if key in known.known:
+                    known.past.renew(key)
+            pause()
 
     def _drop(self, known: _Cluster, key: int) -> None:
         known.past.withdrawn(key)
@@ -325,7 +349,7 @@ def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog
     }  # fmt: skip
     return JobLog(
         np.array([submitted]), np.array([max(round(end - job.started), 0.0)]), np.array([max(job.processors, 1)]),
-        np.array([job.limit or UNLIMITED]), np.array([job.started - submitted]),
+        np.array([job.limit or math.nan]), np.array([job.started - submitted]),
         {label: np.array([0 if name else -1]) for label, name in names.items()},
         names={label: (name,) for label, name in names.items()},
         keys=np.array([job_key(job.number, job.started)]),

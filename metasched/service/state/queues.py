@@ -122,16 +122,20 @@ class Queues:
     def _judge(
         self, source: str, jobs: Mapping[str, QueuedJob], starts: Mapping[str, tuple[str, float]], now: float
     ) -> None:
-        """Learn what forecasts of jobs that have started by now missed, and remember those of jobs that are new."""
+        """Learn what forecasts of jobs that have started by now missed, and remember those of jobs that are new.
+
+        Those made before the history is known are none to learn from.
+        """
         known = self._forecasts.setdefault(source, _Forecasts())
         for number in list(known.made):
             job = jobs.get(number)
-            if job is not None and job.ran is None:
+            if job is not None and job.ran is None and job.ready:
                 continue
             forecast, at = known.made.pop(number)
-            if job is not None and job.started is not None:
+            # One that waits for something else than processors by now is forgotten: nobody forecasts that.
+            if job is not None and job.ran is not None and job.started is not None:
                 known.errors.learn(forecast, max(job.started - at, 0.0))
-        for number, (_, start) in starts.items():
+        for number, (_, start) in starts.items() if self._history.ready else ():
             if number not in known.made and len(known.made) < MOST_FORECASTS:
                 known.made[number] = known.errors.expect(start), now
 

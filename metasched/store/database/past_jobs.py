@@ -17,6 +17,8 @@ from metasched.store.database.tables import PastJobRow, table
 
 #: Rows that are handed to the database at once.
 BATCH = 20_000
+#: Rows that a query names at most.
+NAMED = 1000
 #: The state of a job of which nothing is left but that it was there.
 FORGOTTEN = "FORGOTTEN"
 
@@ -93,7 +95,7 @@ class PastJobs:
                 new += insert_new(connection, table(PastJobRow), rows)
                 surer = [
                     {"which": row["uid"], "how": row["state"]} for row in rows
-                    if row["state"] not in (None, COMPLETED, FAILED)
+                    if row["state"] not in (None, COMPLETED)
                 ]  # fmt: skip
                 if surer:
                     connection.execute(_CORRECTION, surer)
@@ -164,6 +166,19 @@ class PastJobs:
         """The stored name of one of the users; None if no job has a user."""
         with reading(self._engine) as connection:
             return connection.scalar(select(PastJobRow.user).where(PastJobRow.user.is_not(None)).limit(1))
+
+    def forgotten(self, keys: Collection[int], cluster: str) -> frozenset[int]:
+        """Those of some jobs of a cluster, by their keys, that were forgotten."""
+        apart, named = digest_of(cluster), list(keys)
+        batches = (named[start : start + NAMED] for start in range(0, len(named), NAMED))
+        with reading(self._engine, long=True) as connection:
+            return frozenset(
+                uid ^ apart
+                for batch in batches
+                for uid in connection.scalars(
+                    select(PastJobRow.uid).where(~_kept, PastJobRow.uid.in_([key ^ apart for key in batch]))
+                )
+            )
 
     def forget(self, users: Collection[str]) -> int:
         """Delete the data of all jobs of some users; return the number of jobs.

@@ -81,6 +81,7 @@ def jobs() -> Iterator[Any]:
         history = JobHistory(store)
         yield refused(history.predict, "ada", 2, 1800.0, START), history.knows(None), history.knows("c")
         yield history.take("c", read_log([header, *rows])), history.knows(None), history.newest_end("c")
+        history.restore(rest=0.0)
         queues = Queues(history)
         yield refused(queues.one_more, "p", 1, 60.0, 60.0)
         for hour in range(6):

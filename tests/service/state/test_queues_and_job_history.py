@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
@@ -131,16 +132,66 @@ def test_jobs_that_wait_are_listed_in_their_order_without_those_that_run(history
     assert later["wait"] == pytest.approx(near["wait"] - 100.0)
 
 
-def test_what_forecasts_missed_moves_the_next(history: JobHistory) -> None:
+@pytest.mark.parametrize(
+    ("restored", "held", "wait"), [(True, False, 5000.0), (False, False, 553.0), (True, True, 553.0)]
+)
+def test_what_forecasts_missed_moves_the_next(history: JobHistory, restored: bool, held: bool, wait: float) -> None:
+    """Nothing is learned from those made before past jobs were known, nor of jobs that were held meanwhile."""
+    if restored:
+        history.restore(rest=0.0)
     queues = Queues(history)
     for number in range(1000, 1030):
         runs = job(1, started=1e6 - 60.0, ran=60.0)
         queues.put("c", full(), [runs, job(number)], 1e6)
+        if held:
+            queues.put("c", full(), [runs, replace(job(number), ready=False)], 1e6 + 10.0)
         queues.put("c", full(), [runs, job(number, started=1e6 + 5000.0, ran=1.0)], 1e6 + 5001.0)
     queues.put("c", full(), [runs, job(2000)], 1e6)
     answer = queues.job("2000", 1e6)
     assert answer is not None
-    assert answer["wait"] == pytest.approx(5000.0, rel=0.2)
+    assert answer["wait"] == pytest.approx(wait, rel=0.2)
+
+
+def test_what_was_in_the_queue_when_the_daemon_started_is_expected_again_once_past_jobs_are_known(
+    history: JobHistory,
+) -> None:
+    again = JobHistory(history._store)
+    queues = Queues(again)
+    queue = [job(100, started=1e6 - 60.0, ran=60.0), job(101)]
+    queues.put("c", full(), queue, 1e6)
+    for wait in (7140.0, 550.0):
+        answer = queues.job("101", 1e6)
+        assert answer is not None
+        assert answer["wait"] == pytest.approx(wait, rel=0.1)
+        again.restore(rest=0.0)
+        queues.put("c", full(), queue, 1e6)
+
+
+def test_jobs_without_a_limit_are_expected_by_what_such_jobs_took(tmp_path: Path) -> None:
+    head, *rows = [line.replace(",7200,", ",,") for line in past()]
+    endless = replace(job(100, started=1e6, ran=0.0), limit=None)
+    with Store.open(tmp_path / "site.db") as store:
+        made = JobHistory(store)
+        for row in rows:  # as accounting is asked now and then: each of these logs has no other limit
+            made.take("c", read_log([head, row]))
+        again = JobHistory(store)
+        again.restore(rest=0.0)
+        for each in (made, again):
+            each.note("c", [endless], 1e6)
+            assert each.left("c")(endless) == pytest.approx(610.0, rel=0.05)
+            asked = each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p")
+            assert asked["run_time"] == pytest.approx(610.0, rel=0.05)
+            assert asked["time_limit"] < 0.02
+        assert made.ended("c", "100", 1e6, 1e6 + 60.0, "COMPLETED")
+        assert np.isnan(store.past_jobs.log(["c"]).requested_time).all()
+
+
+def test_when_a_job_was_submitted_is_known_of_those_that_run_where_they_were_seen_waiting(history: JobHistory) -> None:
+    history.note("c", [job(300)], 1e6)
+    history.note("c", [replace(job(300, started=1e6 + 500.0, ran=1.0), submitted=None)], 1e6 + 501.0)
+    assert history.ended("c", "300", 1e6 + 500.0, 1e6 + 560.0, "COMPLETED")
+    log = history._store.past_jobs.log(["c"])
+    assert (log.submit_time[-1], log.wait[-1]) == (1e6, 500.0)
 
 
 def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobHistory) -> None:
@@ -176,8 +227,36 @@ def test_a_job_that_is_put_back_into_the_queue_or_vanishes_teaches_nothing(histo
 
 
 def test_who_is_forgotten_is_as_if_never_seen(history: JobHistory) -> None:
+    history.take("c", read_log([past()[0], "99,900000,60,4,7200,bob,solve,p,5,"]))
     assert history.forget(["ada"]) == 20
+    again = JobHistory(history._store)
+    again.restore(rest=0.0)
+    for each in (history, again):
+        assert each.take("c", read_log(past())) == 0  # as accounting tells of the last days after a start
+        assert "of others" in each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p")["reason"]
+        users = {entry[0].user for entry in each._clusters["c"].ended.values() if entry is not None}
+        assert users == {history.called("bob")}
+    assert history.forget(["bob"]) == 1
     assert "nothing is known" in history.predict("ada", 4, 7200.0, 1e6)["reason"]
+    assert not any(history._clusters["c"].ended.values())
+
+
+def test_accounting_corrects_what_was_learned_of_an_end_that_its_epilog_could_not_tell(history: JobHistory) -> None:
+    for number in range(200, 230):
+        begin = 1e6 + 900.0 * number
+        history.note("c", [replace(job(number, started=begin, ran=1.0), submitted=begin)], begin + 1.0)
+        assert history.ended("c", f"{number}", begin, begin + 20.0, "" if number % 2 else "FAILED")
+    head = "JobIDRaw|User|Submit|Start|ElapsedRaw|AllocCPUS|TimelimitRaw|State"
+    rows = [f"{n}|ada|{1e6 + 900 * n:.0f}|{1e6 + 900 * n:.0f}|20|4|120|FAILED" for n in range(200, 230)]
+    again = JobHistory(history._store)
+    for _ in range(2):  # it is told of more than once
+        assert history.take("c", read_log([head, *rows])) == 0
+    again.restore(rest=0.0)
+    chances = [
+        each.predict("ada", 4, 7200.0, 1.3e6, name="solve", partition="p")["early_failure"] for each in (history, again)
+    ]
+    assert chances[0] == pytest.approx(chances[1], abs=0.05)
+    assert chances[1] > 0.4
 
 
 class AccountedJob:

@@ -94,12 +94,16 @@ def test_accounting_corrects_how_a_job_ended_where_its_epilog_could_not_tell(dat
         return [fields, *(f"{n},{100 * n},60,1,ada,5,{state}" for n, state in enumerate(states, start=1))]
 
     with Store.open(database) as store:
-        assert store.past_jobs.add(read_log(told("", "FAILED", "FAILED", "COMPLETED")), "c") == 4
-        assert store.past_jobs.add(read_log(told("TIMEOUT", "CANCELLED", "COMPLETED", "CANCELLED")), "c") == 0
-        assert store.past_jobs.log().named("state") == ["TIMEOUT", "CANCELLED", "FAILED", "COMPLETED"]
+        log = read_log(told("", "FAILED", "FAILED", "COMPLETED", ""))
+        assert store.past_jobs.add(log, "c") == 5
+        assert store.past_jobs.add(read_log(told("TIMEOUT", "CANCELLED", "COMPLETED", "CANCELLED", "FAILED")), "c") == 0
+        assert store.past_jobs.log().named("state") == ["TIMEOUT", "CANCELLED", "FAILED", "COMPLETED", "FAILED"]
+        assert store.past_jobs.forgotten(log.keys.tolist(), "c") == frozenset()
         store.past_jobs.forget(["ada"])
         store.past_jobs.add(read_log(told("TIMEOUT")), "c")
         assert store.past_jobs.count() == 0
+        assert store.past_jobs.forgotten([*log.keys.tolist(), 7], "c") == {*log.keys.tolist()}
+        assert store.past_jobs.forgotten(log.keys.tolist(), "d") == frozenset()
 
 
 def test_nothing_is_stored_where_one_file_is_none(
