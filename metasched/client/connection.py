@@ -16,9 +16,16 @@ from metasched.records import InputError
 from monitors.http_exchange import MOST, PATH, exchange
 from monitors.reached_hosts import time_left
 
+#: Statuses that deny a client what it asks for, whatever that is.
+DENIALS = frozenset({401, 403, 429})
+
 
 class DaemonError(RuntimeError):
     """The daemon cannot be reached or fails; one line that names it."""
+
+
+class DeniedError(InputError):
+    """The daemon denies who asks, or that so much is asked; it says nothing of what is asked about."""
 
 
 class Listen(Protocol):
@@ -94,6 +101,8 @@ def ask(
     ------
     DaemonError
         When the daemon cannot be reached or fails.
+    DeniedError
+        When it does not know the client, or the client may not ask that, or not so often.
     InputError
         When it refuses the request.
     """
@@ -124,7 +133,7 @@ def ask(
     if status >= 500:
         raise DaemonError(f"the daemon at {address} failed: {_detail(found)}")
     if status >= 400:
-        raise InputError(_detail(found), where=address)
+        raise (DeniedError if status in DENIALS else InputError)(_detail(found), where=address)
     return found
 
 

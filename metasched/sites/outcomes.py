@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from metasched.client.connection import DeniedError
 from metasched.records import InputError
 from metasched.sites.offer import LONGEST
 from metasched.sites.sent_jobs import SentJob, SentJobs
@@ -61,6 +62,8 @@ class Outcomes:
         """Look for a job in the queue of its site; whether the site answers."""
         try:
             found = self._client.ask(table, "GET", job.wait_path)
+        except DeniedError:  # of a token that has expired, for example
+            return False
         except InputError:
             now, begun = self._now(), job.submitted_at or 0.0
             if job.seen_at is not None:

@@ -18,11 +18,12 @@ there  it is held elsewhere, its number known       the number is reported, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
+from metasched.client.connection import DeniedError
 from metasched.records import InputError
 from monitors.one_line import one_line
 
@@ -113,6 +114,8 @@ class _Attempt:
         """Ask whether a job that was submitted should go, which the daemon then notes."""
         try:
             known = self._ask("GET", self._path, None)
+        except DeniedError:
+            raise
         except InputError:
             self._save(None)
             return "the grid's daemon knows nothing of it"
@@ -151,6 +154,8 @@ class _Attempt:
         """Submit a job that is gone elsewhere, held."""
         try:
             sites = self._ask("POST", f"{self._path}/withdrawal", {})["sites"]
+        except DeniedError:
+            raise
         except InputError:  # forgotten there, but not here
             sites = [{"site": self._job.site, "partition": ""}]
         found = _submitted(sites, self._operations)
@@ -161,7 +166,7 @@ class _Attempt:
     def arrive(self) -> str:
         """Report where a job is, and release it there."""
         job = self._job
-        with suppress(InputError):
+        with _may_be_forgotten():
             self._ask("PUT", self._path, {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds})
         if self._state() == "held":
             self._operations.release(job.site, job.job)
@@ -180,10 +185,21 @@ class _Attempt:
         return ""
 
     def _stays(self, why: str) -> str:
-        with suppress(InputError):  # the daemon has forgotten it: then nothing is noted of it there
+        with _may_be_forgotten():
             self._ask("PUT", self._path, {"stays": True})
         self._note(step="sent")
         return f"it stays at {self._job.site}, {why}"
+
+
+@contextmanager
+def _may_be_forgotten() -> Iterator[None]:
+    """Pass over that the daemon has forgotten a job, of which nothing is noted there then; not that it denies us."""
+    try:
+        yield
+    except DeniedError:
+        raise
+    except InputError:
+        pass
 
 
 def _submitted(sites: Sequence[Mapping[str, Any]], operations: SiteOperations) -> tuple[str, str, float, float] | None:

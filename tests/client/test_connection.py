@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 
 from metasched.client import connection
-from metasched.client.connection import address_of, ask
+from metasched.client.connection import DeniedError, address_of, ask
 from metasched.records import InputError
 from metasched.service.configuration import Listen
 
@@ -92,6 +92,10 @@ def test_what_a_daemon_answers_is_returned_or_raised_by_who_can_mend_it(address:
     assert ask(address, "GET", '/200/{"a": 1}', timeout=30.0) == {"a": 1}
     with pytest.raises(InputError, match="processors is -1"):
         ask(address, "GET", '/422/{"detail": "processors is -1"}', timeout=30.0)
+    for status in (401, 403, 404, 422, 429):
+        with pytest.raises(InputError) as refused:
+            ask(address, "GET", f'/{status}/{{"detail": "no"}}', timeout=30.0)
+        assert isinstance(refused.value, DeniedError) == (status in (401, 403, 429))
     with pytest.raises(RuntimeError, match="failed: no disk is left"):
         ask(address, "GET", '/500/{"detail": "no disk is left"}', timeout=30.0)
     for status in (500, 502):

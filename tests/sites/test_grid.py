@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from metasched.client.connection import DaemonError, DeniedError
 from metasched.records import InputError
 from metasched.sites.grid import MOST_HOPS, Sites, answer_document
 from metasched.sites.question import SitesQuestion
@@ -166,17 +167,23 @@ def test_outcomes_come_back_by_the_clock_of_the_site_and_teach_its_score() -> No
     assert sites.status()[0]["trust"]["outcomes"] == 1
 
 
-def test_a_job_without_advice_is_looked_for_in_the_queue() -> None:
+@pytest.mark.parametrize("unheard", [DeniedError("the token has expired"), DaemonError("no queue is known yet")])
+def test_a_job_without_advice_is_looked_for_in_the_queue(unheard: Exception) -> None:
     clock, queue = Clock(), {"job": "7", "state": "running"}
+    faults = [unheard]
 
     def answers(path: str, document: Any) -> Any:
         if path.startswith("/v1/rankings"):
             return answer(placement(time=100.0))
-        return [] if path.startswith("/v1/placements") else dict(queue) or InputError("no job 7 in the queue")
+        if path.startswith("/v1/placements"):
+            return []
+        return faults.pop() if faults else dict(queue) or InputError("no job 7 in the queue")
 
     sites = grid(Daemons(east=answers), ["east"], clock)
     send(sites)
-    clock.now += 90.0
+    clock.now += 80.0
+    sites.outcomes.look()  # which says nothing of the job
+    clock.now += 10.0
     sites.outcomes.look()
     assert sites.sent.newest(1)[0].state == "submitted"
     queue.clear()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from metasched.client.connection import DeniedError
 from metasched.schedulers.portable import portable
 from metasched.sites import resendable_jobs
 from metasched.sites.question import SitesQuestion
@@ -122,7 +123,7 @@ class World:
             return ""
         try:
             return resend(self.kept, self, self.ask, self.save)
-        except (KilledError, RuntimeError) as error:
+        except (KilledError, RuntimeError, DeniedError) as error:
             return f"failed: {type(error).__name__}"
 
     def check(self) -> None:
@@ -151,7 +152,7 @@ def test_a_job_goes_to_the_other_site_and_stays_there() -> None:
     assert whole_way() == CALLS
 
 
-@pytest.mark.parametrize("error", [KilledError, RuntimeError])
+@pytest.mark.parametrize("error", [KilledError, RuntimeError, DeniedError("denied")], ids=repr)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("fails_at", range(CALLS))
 def test_a_job_is_neither_lost_nor_run_twice_whatever_fails(fails_at: int, after: bool, error: Any) -> None:
@@ -165,7 +166,7 @@ def test_a_job_is_neither_lost_nor_run_twice_whatever_fails(fails_at: int, after
         world.check()
         outcomes.add(world.grid.sent.find(world.uid).site)
     # Where it starts before it is held it stays, otherwise it goes; back where the other site does not answer.
-    refused = fails_at == SUBMITS and error is RuntimeError
+    refused = fails_at == SUBMITS and error is not KilledError
     assert outcomes == ({"east"} if refused else {"east", "west"})
 
 

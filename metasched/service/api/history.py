@@ -19,6 +19,7 @@ from metasched.service.api.dependencies import (
     TheSizedJobs,
 )
 from metasched.service.authentication import Client
+from metasched.service.refusals import NotNowError
 from metasched.service.schemas import ExpectIn, ForgetUserIn, WaitIn
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.sized_jobs import SizedJobs
@@ -59,8 +60,10 @@ def wait_of_job(
     job: Annotated[str, Path(max_length=64)], queues: TheQueues, clock: TheClock, client: Reader,
     cluster: ClusterQuery = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The wait of one job; for jobs of other users the answer is 404."""
+    """The wait of one job; for jobs of other users the answer is 404, and 503 before any queue is known."""
     found = queues.job(job, clock.now(), cluster, client.sees)
+    if found is None and not queues.heard(cluster):
+        raise NotNowError(f"no queue of {cluster or 'any scheduler'} is known yet")
     if found is None:
         raise HTTPException(404, f"no job {job} in the queue")
     return found

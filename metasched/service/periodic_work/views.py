@@ -107,10 +107,10 @@ class Views:
         except Exception as error:
             self._metrics.unheard(source.name, error)
 
-    def _queue(self, source: Source) -> Sequence[QueuedJob]:
-        """The queue of a scheduler; nothing is known of waits where it does not tell of it."""
+    def _queue(self, source: Source) -> Sequence[QueuedJob] | None:
+        """The queue of a scheduler; None where it does not tell of it."""
         try:
             return source.queue()
         except RuntimeError as error:
             _log.warning("the queue of %s is unknown: %s", source.name, error)
-            return ()
+            return None

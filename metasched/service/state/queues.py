@@ -50,9 +50,18 @@ class Queues:
         self._forecasts: dict[str, _Forecasts] = {}
 
     def put(
-        self, source: str, partitions: Sequence[Partition], jobs: Sequence[QueuedJob], now: float
+        self, source: str, partitions: Sequence[Partition], jobs: Sequence[QueuedJob] | None, now: float
     ) -> tuple[Partition, ...]:
-        """Take a scheduler's queue; return its partitions with the waits in it."""
+        """Take a scheduler's queue; return its partitions with the waits in it.
+
+        Where it does not tell its jobs (None), the queue stays as it was: that none are known does not mean that there
+        are none.
+        """
+        if jobs is None:
+            last = self._queues.get(source)
+            return (
+                tuple(partitions) if last is None else with_queue_waits(partitions, [*last.jobs.values()], last.lines)
+            )
         self._history.note(source, jobs, now)
         left = self._history.left(source)
         lines = partition_lines(partitions, jobs, left)
@@ -86,6 +95,10 @@ class Queues:
             if job is not None and source in (None, name) and shown(job.user):
                 return self._document(name, queue, job, now)
         return None
+
+    def heard(self, source: str | None = None) -> bool:
+        """Whether the queue of a scheduler is known, or any where None."""
+        return bool(self._queues) if source is None else source in self._queues
 
     def one_more(
         self, partition: str, processors: int, limit: float, run_time: float, source: str | None = None

@@ -142,11 +142,11 @@ def test_a_scheduler_that_answers_is_put_with_the_time_it_was_asked_at(calls: li
     assert asked(calls) == [*PUT, RAN]
 
 
-def test_a_scheduler_whose_queue_is_unknown_has_an_empty_one_and_the_rest_goes_on(
+def test_a_scheduler_whose_queue_is_unknown_keeps_the_last_one_and_the_rest_goes_on(
     calls: list[tuple[Any, ...]], caplog: pytest.LogCaptureFixture
 ) -> None:
     viewed(calls).ask(source(calls, queue=RuntimeError("denied")))
-    assert asked(calls) == [("queues.put", "c", ["p"], (), 5.0), PUT[1], RAN]
+    assert asked(calls) == [("queues.put", "c", ["p"], None, 5.0), PUT[1], RAN]
     assert [each.getMessage() for each in caplog.records] == ["the queue of c is unknown: denied"]
 
 

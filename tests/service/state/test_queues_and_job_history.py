@@ -152,6 +152,20 @@ def test_what_forecasts_missed_moves_the_next(history: JobHistory, restored: boo
     assert answer["wait"] == pytest.approx(wait, rel=0.2)
 
 
+def test_a_queue_that_cannot_be_told_is_not_an_empty_one(history: JobHistory) -> None:
+    queues = Queues(history)
+    assert [float(each.state.queue_wait.at(4)) for each in queues.put("c", full(), None, 1e6)] == [0.0]
+    assert (queues.heard(), queues.heard("c")) == (False, False)
+    (seen,) = queues.put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0), job(101)], 1e6)
+    (again,) = queues.put("c", full(), None, 1e6 + 30.0)
+    assert float(again.state.queue_wait.at(4)) == float(seen.state.queue_wait.at(4)) > 0.0
+    answer, later = queues.job("101", 1e6), queues.job("101", 1e6 + 30.0)
+    assert answer is not None
+    assert later is not None
+    assert later["wait"] == pytest.approx(answer["wait"] - 30.0)
+    assert (queues.heard(), queues.heard("c"), queues.heard("d")) == (True, True, False)
+
+
 def test_what_was_in_the_queue_when_the_daemon_started_is_expected_again_once_past_jobs_are_known(
     history: JobHistory,
 ) -> None:
@@ -321,6 +335,7 @@ def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemo
     assert [each["job"] for each in ada.get("/v1/waits").json()] == ["101"]
     assert [each["job"] for each in admin.get("/v1/waits").json()] == ["101", "102"]
     assert [client.get("/v1/waits/102").status_code for client in (ada, admin)] == [404, 200]
+    assert [admin.get(f"/v1/waits/103?cluster={name}").status_code for name in ("c", "unheard")] == [404, 503]
     question = {"user": "ada", "processors": 4, "requested_time": 7200, "name": "solve", "partition": "p"}
     assert 590 < ada.post("/v1/history/predictions", json=question).json()["run_time"] < 630
     assert ada.post("/v1/history/predictions", json=question | {"user": "bob"}).status_code == 403
