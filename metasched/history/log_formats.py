@@ -6,7 +6,6 @@ using the Parallel Workloads Archive", 2014, Section 2): 18 numbers a job, -1 wh
 
 from __future__ import annotations
 
-import calendar
 import csv
 import math
 import re
@@ -288,18 +287,18 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
 
 
 def clock(text: str) -> float:
-    """A time as sacct prints it, in seconds since 1970 or as an ISO date taken for UTC; not a number for none.
+    """A time as sacct prints it, in seconds since 1970 or as an ISO date of this host's zone; not a number for none.
 
     Examples
     --------
-    >>> clock("1970-01-02T00:00:00"), clock("86400"), clock("Unknown")
+    >>> clock("86400"), clock("1970-01-02T01:00:00+01:00"), clock("Unknown")
     (86400.0, 86400.0, nan)
     """
     if text.isdecimal() and text.isascii():
         return float(text)
     try:
-        return float(calendar.timegm(datetime.fromisoformat(text).utctimetuple()))
-    except (ValueError, OverflowError):
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
         return math.nan
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,24 @@ def test_what_sacct_prints_is_read_whatever_people_call_their_jobs() -> None:
         "with a separator in the name (mended)": 1, "never ran": 1, "not ended yet": 1, "listed twice": 1,
         "torn or unreadable": 1, "without a request (kept)": 1,
     }  # fmt: skip
+
+
+def test_dates_are_those_of_this_hosts_zone_so_that_the_same_jobs_have_the_same_identity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Summer time ends at 1:00 UTC, when it is 3:00 and becomes 2:00."""
+    head, midnight = "JobIDRaw|Submit|Start|End|AllocCPUS", 1_761_436_800  # UTC
+    seconds = [f"{n}|{midnight - 7200}|{midnight - 1800}|{midnight + 5400}|4" for n in (7, 8)]
+    dates = [f"{n}|2025-10-26T00:00:00|2025-10-26T01:30:00|2025-10-26T02:30:00|4" for n in (7, 8)]
+    dates[0] = dates[0].replace("2025-10-26T02:30:00", "2025-10-26T02:30:00+01:00")  # else the first such moment
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        told, dated = (read_log([head, *rows]) for rows in (seconds, dates))
+    time.tzset()
+    assert told.keys.tolist() == dated.keys.tolist()
+    assert told.submit_time.tolist() == dated.submit_time.tolist()
+    assert (told.run_time.tolist(), dated.run_time.tolist()) == ([7200.0, 7200.0], [7200.0, 3600.0])
 
 
 HEADS = {

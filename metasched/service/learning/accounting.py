@@ -62,9 +62,9 @@ class Accounting:
         now = self._clock.now()
         since = self._asked.get(source.name)
         if since is None:
-            newest = self._history.newest_end(source.name)
-            since = max(newest or 0.0, now - REACH)
-        log = source.accounted(since - LATE)
+            newest = self._history.newest_end(source.name) or 0.0
+            since = max(newest if newest <= now else 0.0, now - REACH)  # what is to come was imported from elsewhere
+        log = source.accounted(min(since, now) - LATE)  # the clock may have been set back
         if log is not None:
             stored = self._history.take(source.name, log)
             _log.info("%d jobs of %s are new in the history", stored, source.name)
