@@ -6,6 +6,7 @@ Nothing here predicts: it counts, and replays the newest jobs as they might have
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -46,9 +47,9 @@ def report(
     replayed : how many of the newest jobs are replayed.
     progress : goes through the replays.
     """
-    waited = np.isfinite(log.wait).all()
+    waited, users = np.isfinite(log.wait).all(), log.labelled("user")
     return {
-        "jobs": len(log), "processors": processors, "users": int(np.unique(log.labelled("user")).size),
+        "jobs": len(log), "processors": processors, "users": int(np.unique(users[users >= 0]).size),
         "since": float(log.submit_time[0]), "until": float((log.submit_time + log.run_time).max()),
         "requests": requests(log), "waits": waits(log, processors) if waited else None,
         "what_if": what_if(log.picked(np.arange(max(0, len(log) - replayed), len(log))), processors, progress),
@@ -206,7 +207,7 @@ def annotate(log: JobLog) -> list[dict[str, Any]]:
 def _size_in_name(names: Sequence[str], log: JobLog, rows: Ints) -> dict[str, Any] | None:
     """The number that is the problem size in the most frequent stem of some jobs' names."""
     stems = [stem_of(name) for name in names]
-    stem = max(set(stems), key=lambda each: (stems.count(each), each))
+    stem = max(Counter(stems).items(), key=lambda each: each[::-1])[0]
     alike = np.array([each == stem for each in stems])
     rows = rows[alike]
     found = size_in_names(

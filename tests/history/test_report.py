@@ -24,6 +24,10 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
     return call(capsys, "history", *arguments)
 
 
+#: Makes names of numbers differ by letters.
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
 def test_who_waits_though_processors_are_free_is_told_from_who_waits_for_them() -> None:
     ones = np.ones(3)
     # The second waits 50 s for processors, the third 40 s although one is free.
@@ -68,6 +72,21 @@ def test_applications_whose_run_times_differ_are_worth_annotating_and_a_telling_
 def test_a_log_that_says_next_to_nothing_has_a_report() -> None:
     found = report(read_log(["submit_time,run_time,processors", "5,0,1"]), 1)
     assert (found["waits"], found["annotate"], found["requests"]["used_share"]) == (None, [], None)
+    assert found["users"] == 0
+
+
+def test_users_are_counted_without_jobs_that_name_none() -> None:
+    rows = ["submit_time,run_time,processors,user", "5,1,1,ada", "6,1,1,", "7,1,1,bob", "8,1,1,ada"]
+    assert report(read_log(rows), 1)["users"] == 2
+
+
+def test_among_a_hundred_thousand_names_the_most_frequent_stem_is_looked_into() -> None:
+    """Each name is counted once: to count them for each would take hours."""
+    jobs = [(f"{chr(97 + n % 26)}{n:x}x".translate(LETTERS), 60.0 + 7919 * n % 5000) for n in range(100_000)]
+    jobs += [(f"run_{size}", 0.5 * size) for size in range(100, 1100, 25)]
+    rows = [f"{n},{run:.0f},4,86400,ada,{name},a.out" for n, (name, run) in enumerate(jobs)]
+    (found,) = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name,executable", *rows]))
+    assert (found["application"], found["jobs"], found["size_in_name"]["name"]) == ("a.out", 100_040, "run_#")
 
 
 def test_the_page_stands_alone_and_nothing_in_it_comes_alive(

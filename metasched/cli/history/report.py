@@ -18,7 +18,7 @@ from rich.table import Table
 
 from metasched.cli.figures import COLOURS, with_grid
 from metasched.history.job_log import JobLog
-from metasched.plain_numbers import span
+from metasched.plain_numbers import number_of, span
 
 #: Jobs in the picture of requests, evenly spread.
 DRAWN = 4000
@@ -83,8 +83,9 @@ def tables(document: dict[str, Any]) -> list[Rows]:
 def summary(document: dict[str, Any]) -> str:
     """The report in a few sentences."""
     waits, asked = document["waits"], document["requests"]
+    users = f" of {number_of(document['users'], 'user')}" if document["users"] else ""
     said = (
-        f"{document['jobs']:,} jobs of {document['users']:,} users on {document['processors']:,} processors, "
+        f"{document['jobs']:,} jobs{users} on {document['processors']:,} processors, "
         f"{_days(document['since'], document['until'])}. Half of the jobs use less than "
         f"{_share(asked['used_share'])} of the time they request."
     )

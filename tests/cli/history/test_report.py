@@ -51,6 +51,9 @@ def test_the_report_begins_with_how_much_was_used_and_waited(more: dict[str, Any
         "3,000 jobs of 25 users on 64 processors, over 25 days. Half of the jobs use less than 26% of the time they"
     )
     assert report.summary(document(**more)) == f"{begins} request.{said}"
+    alone, unnamed = (report.summary(document(users=users, **more)) for users in (1, 0))
+    assert alone.startswith("3,000 jobs of 1 user on 64 processors, ")
+    assert unnamed.startswith("3,000 jobs on 64 processors, ")
 
 
 @pytest.mark.parametrize(
