@@ -65,9 +65,13 @@ class SitePlacement:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of an interval of the completion: the site's own, as wide as its misses (s)."""
-        low, high = self.offer.low + self.pending, self.offer.high + self.pending
-        return self.transfer.counted + self.trust.low * low, self.transfer.counted + self.trust.high * high
+        """The ends of an interval of the completion: the site's own, as wide as its misses (s).
+
+        The completion is in it also where a few outcomes are so far off that their mean is above nearly all of them.
+        """
+        low, high = self.trust.low * (self.offer.low + self.pending), self.trust.high * (self.offer.high + self.pending)
+        expected = self.trust.multiplier * self.predicted
+        return self.transfer.counted + min(low, expected), self.transfer.counted + max(high, expected)
 
     @property
     def reason(self) -> str:

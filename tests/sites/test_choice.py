@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,3 +179,11 @@ def test_jobs_that_a_site_does_not_show_yet_take_their_turn(
 
 def test_the_prior_is_worth_its_number_of_outcomes() -> None:
     assert math.log(trust([math.e]).multiplier) == pytest.approx(1.0 / (PRIOR + 1.0), rel=0.1)
+
+
+@pytest.mark.parametrize("ratios", [[], [2.0] * 40, [1e6, 1e-6] * 20, [1e6, *[1.0] * 5], [0.5, 3.0, 1e4] * 9])
+@pytest.mark.parametrize("fields", [{}, {"low": 150.0, "high": 160.0}, {"low": 1.0, "high": 2.0}])
+def test_a_completion_is_between_the_ends_of_its_interval(ratios: list[float], fields: dict[str, float]) -> None:
+    (place,) = sites(replace(offer("east", 0.0, 100.0), **fields), east=Known(trust(ratios)))
+    low, high = place.interval
+    assert low <= place.completion <= high
