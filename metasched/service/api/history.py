@@ -83,11 +83,12 @@ async def wait_of_one_more(
 
     def answer() -> dict[str, Any]:
         limit, run_time, reason = question.requested_time, question.requested_time, "its time limit"
-        if question.user and history.knows(question.cluster):
+        there = queues.scheduler_of(question.partition, question.cluster)
+        if question.user and history.knows(there):
             _check_own(question.user, client)
-            found = _expected(question, history, sized, clock.now())
+            found = _expected(question.model_copy(update={"cluster": there}), history, sized, clock.now())
             run_time, reason = found["run_time"], found["reason"]
-        waits = queues.one_more(question.partition, question.processors, limit, run_time, question.cluster)
+        waits = queues.one_more(question.partition, question.processors, limit, run_time, there)
         return waits | {"requested_time": limit, "run_time": run_time, "reason": reason}
 
     async with one:

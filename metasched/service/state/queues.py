@@ -100,6 +100,25 @@ class Queues:
         """Whether the queue of a scheduler is known, or any where None."""
         return bool(self._queues) if source is None else source in self._queues
 
+    def scheduler_of(self, partition: str, source: str | None = None) -> str:
+        """The scheduler that has a partition: this one, or any where None.
+
+        Raises
+        ------
+        InputError
+            When no such partition is known.
+        """
+        found = [name for name, queue in self._queues.items() if source in (None, name)]
+        if not found:
+            raise InputError(f"no queue of {source or 'any scheduler'} is known yet")
+        name = next((each for each in found if partition in self._queues[each].lines), None)
+        if name is None:
+            known = ", ".join(sorted({each for source in found for each in self._queues[source].lines}))
+            raise InputError(
+                f"no partition {partition}, expected one of {known or 'none: no scheduler has reported any'}"
+            )
+        return name
+
     def one_more(
         self, partition: str, processors: int, limit: float, run_time: float, source: str | None = None
     ) -> dict[str, Any]:
@@ -118,15 +137,7 @@ class Queues:
         InputError
             When no such partition is known, or it has fewer processors.
         """
-        found = [name for name, queue in self._queues.items() if source in (None, name)]
-        if not found:
-            raise InputError(f"no queue of {source or 'any scheduler'} is known yet")
-        name = next((each for each in found if partition in self._queues[each].lines), None)
-        if name is None:
-            known = ", ".join(sorted({each for source in found for each in self._queues[source].lines}))
-            raise InputError(
-                f"no partition {partition}, expected one of {known or 'none: no scheduler has reported any'}"
-            )
+        name = self.scheduler_of(partition, source)
         simulated = self._queues[name].lines[partition].wait(processors, limit, run_time)
         if not math.isfinite(simulated):
             raise InputError(f"{processors} processors are requested, expected no more than {partition} has")
