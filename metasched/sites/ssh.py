@@ -100,7 +100,8 @@ def submit(destination: str, job: Portable, words: Sequence[str]) -> str:
         if isinstance(error, ExitError) and error.status != LOST:
             raise
         raise UnclearError(str(error)) from None
-    found = next((match for line in printed.splitlines() if (match := _NUMBER.fullmatch(line.strip()))), None)
+    # What the login shell there prints comes before.
+    found = next((match for line in printed.splitlines()[::-1] if (match := _NUMBER.fullmatch(line.strip()))), None)
     if found is None:
         raise UnclearError(f"{destination} reports no job number")
     return found["number"]

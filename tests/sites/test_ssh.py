@@ -52,6 +52,10 @@ def test_words_reach_the_command_as_they_are_and_the_script_its_input(job: Porta
     assert "echo hello" in said
 
 
+def test_the_number_is_what_is_printed_last_whatever_a_login_shell_prints_before(job: Portable) -> None:
+    assert submitted(job, "printf", "welcome\\n2026\\n4711;east\\nbye\\n") == "4711"
+
+
 @pytest.mark.parametrize("said", ["", "no", "12 34; rm", "-5", "9" * 30])
 def test_what_is_no_number_is_refused(said: str, job: Portable) -> None:
     with pytest.raises(RuntimeError, match="reports no job number"):
