@@ -75,6 +75,24 @@ def test_jobs_of_the_same_name_count_more() -> None:
     assert "same name, size and limit took 60 s" in found.reason(Submission("ada", 4, 3600.0, "fast"), 90_000.0)
 
 
+@pytest.mark.parametrize("asked", [1800.0, 28_800.0, 43_200.0])
+@pytest.mark.parametrize("in_proportion", [False, True])
+def test_a_reason_names_the_jobs_that_the_prediction_follows(asked: float, in_proportion: bool) -> None:
+    """The user's run times grow with the limit, or not: forms that suppose otherwise count next to nothing by then."""
+    found = Neighbours()
+    for number in range(60):
+        limit = (3600.0, 7200.0, 14_400.0)[number % 3]
+        run, begin = limit / 6 if in_proportion else 600.0, 4000.0 * number
+        found.submitted(number, Submission("ada", 4, limit), begin)
+        found.started(number, begin)
+        found.ended(number, run, begin + run)
+    job = Submission("ada", 4, asked)
+    took = asked / 6 if in_proportion else 600.0
+    assert found.expect(job, 3e5).run_time == pytest.approx(took, rel=0.01)
+    others = "with other limits, in proportion to the limit," if in_proportion else "with another size or limit"
+    assert found.reason(job, 3e5) == f"the last 9 jobs of this user {others} took {took / 60:.0f} min"
+
+
 def test_what_runs_shows_that_it_takes_longer() -> None:
     found = past([60.0, 62.0, 58.0])
     for number in range(3):

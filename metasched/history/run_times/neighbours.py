@@ -273,22 +273,23 @@ class Neighbours:
             del self._known[key]
 
     def reason(self, job: Submission, now: float) -> str:
-        """The main basis of a prediction, as a sentence."""
+        """The main basis of a prediction, as a sentence: the jobs with the most weight, all forms taken together."""
         items, weights, origin = self._alike(job, now)
+        mixed = self._counts(job.user) @ (weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
         own = origin == _ENDED_OWN
         alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
         groups = {
             "of this user with the same name, size and limit": alike & (items[_NAME] == _code(job.name)),
             "of this user with the same size and limit": alike,
-            "of this user": own & ~alike,
+            "of this user with another size or limit": own & ~alike,
             "of this user with other limits, in proportion to the limit,": origin == _IN_PROPORTION,
             "of this user, still running,": origin == _RUNS,
             "of others with the same limit": origin == _OTHERS,
         }
         if not job.name:
             del groups["of this user with the same name, size and limit"]
-        shares = {what: float(weights[:, which].sum()) for what, which in groups.items()}
-        total = float(weights.sum())
+        shares = {what: float(mixed[which].sum()) for what, which in groups.items()}
+        total = float(mixed.sum())
         if not total:
             return f"nothing is known of such jobs; the limit is {_readable(job.limit)}"
         best = next(
