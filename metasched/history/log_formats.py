@@ -26,6 +26,8 @@ from metasched.slurm_times import span
 LATEST, LONGEST, MOST_PROCESSORS = 1e11, 1e9, 10_000_000
 #: Longest name that is distinguished from others.
 LONGEST_NAME = 1000
+#: Longest state: there are arrays of states, in which each takes as much memory as the longest.
+LONGEST_STATE = 40
 #: Names of the columns in CSV files, as other programs write them.
 OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtime": "run_time", "cpus": "processors",
                "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
@@ -304,7 +306,7 @@ def clock(text: str) -> float:
 
 def _state(text: str) -> str:
     """The state without its details: ``CANCELLED`` of ``CANCELLED by 1000``."""
-    return text.partition(" ")[0].rstrip("+").upper()
+    return text.partition(" ")[0].rstrip("+").upper()[:LONGEST_STATE]
 
 
 def _with_state(labels: dict[str, str]) -> dict[str, str]:

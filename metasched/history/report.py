@@ -233,11 +233,13 @@ def _spread(values: Floats, users: Ints, processors: Ints) -> float:
 
 def _ranked(what: str, names: list[str], of: Callable[[Ints], dict[str, Any]], by: str) -> list[dict[str, Any]]:
     """Figures by name, in descending order of one figure; jobs without a name are left out."""
-    known, group = np.unique(np.array(names), return_inverse=True)
+    # An array of the names would take as much memory for each as for the longest.
+    codes: dict[str, int] = {}
+    group = np.array([codes.setdefault(name, len(codes)) for name in names])
     order = np.argsort(group, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-    rows = [{what: str(name), **of(part)} for name, part in zip(known, parts, strict=True) if name]
-    return sorted(rows, key=lambda each: -each[by])[:LISTED]
+    rows = [{what: name, **of(part)} for name, part in zip(codes, parts, strict=True) if name]
+    return sorted(rows, key=lambda each: (-each[by], each[what]))[:LISTED]
 
 
 def _by_class(values: Floats, of: Floats | Ints, edges: tuple[float, ...]) -> list[dict[str, Any]]:

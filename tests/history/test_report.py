@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,18 @@ def test_a_log_that_says_next_to_nothing_has_a_report() -> None:
     found = report(read_log(["submit_time,run_time,processors", "5,0,1"]), 1)
     assert (found["waits"], found["annotate"], found["requests"]["used_share"]) == (None, [], None)
     assert found["users"] == 0
+
+
+def test_one_long_name_makes_no_other_take_more_memory() -> None:
+    rows = [f"{n},9,1,60,user{n % 7},a{n % 5}.out,FAILED" for n in range(20_000)]
+    rows[7] = f"7,9,1,60,{1000 * 'u'},{1000 * 'x'},{1000 * 'S'}"
+    log = read_log(["submit_time,run_time,processors,requested_time,user,executable,state", *rows])
+    tracemalloc.start()
+    found = requests(log)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [each["jobs"] for each in found["by_user"]] == [*[2857] * 7, 1]
+    assert most < 40e6  # 80 MB would be an array of twenty thousand names of 1,000 characters
 
 
 def test_users_are_counted_without_jobs_that_name_none() -> None:
