@@ -138,9 +138,13 @@ class Queues:
             When no such partition is known, or it has fewer processors.
         """
         name = self.scheduler_of(partition, source)
-        simulated = self._queues[name].lines[partition].wait(processors, limit, run_time)
+        line = self._queues[name].lines[partition]
+        simulated = line.wait(processors, limit, run_time)
         if not math.isfinite(simulated):
-            raise InputError(f"{processors} processors are requested, expected no more than {partition} has")
+            raise InputError(
+                f"{processors} processors are requested, expected no more than the {line.processors} of {partition} "
+                "whose nodes are up"
+            )
         return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, simulated)}
 
     def _judge(
