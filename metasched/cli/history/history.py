@@ -109,7 +109,10 @@ def import_verb(
 
     begun, settings = time.perf_counter(), configuration(config)
     location = database or settings.database
-    where = cluster if cluster is not None else settings.slurm[0].name if len(settings.slurm) == 1 else ""
+    known = settings.schedulers
+    if cluster is None and len(known) > 1:
+        raise InputError(f"{', '.join(known)} are configured, expected one of them", where="--cluster")
+    where = cluster if cluster is not None else next(iter(known), "")
     bar = partial(output.progress, what="storing")
     read = []
     for path in logs:  # all are read before any is stored
@@ -137,8 +140,8 @@ def import_verb(
     for reason, count in wrong.items():
         output.to_stderr(f"{number_of(count, 'job')} {reason}")
     ended = ", ".join(f"{count:,} {state}" for state, count in document["states"].items())
-    known = "" if set(document["states"]) <= {"unknown"} else f"; they ended as {ended}"
-    output.say(f"{number_of(jobs, 'job')} read, {new} of them new in {name}{known}")
+    ends = "" if set(document["states"]) <= {"unknown"} else f"; they ended as {ended}"
+    output.say(f"{number_of(jobs, 'job')} read, {new} of them new in {name}{ends}")
 
 
 @history.command("predict")

@@ -49,6 +49,29 @@ def test_shaken_replays_are_told_one_by_one_and_by_their_mean(capsys, log: str) 
     assert document["avebsld"] == pytest.approx(sum(each["avebsld"] for each in document["shaken"]) / 3)
 
 
+@pytest.mark.parametrize(
+    ("tables", "words", "cluster"),
+    [
+        ("", [], ""),
+        ('[[pbs]]\nname = "big"\n', [], "big"),
+        ('[[pbs]]\nname = "big"\n', ["--cluster", "old"], "old"),
+        ('[[slurm]]\nname = "a"\n[[pbs]]\nname = "b"\n', ["--cluster", "b"], "b"),
+        ('[[slurm]]\nname = "a"\n[[pbs]]\nname = "b"\n', [], None),
+    ],
+)
+def test_jobs_are_imported_for_the_cluster_that_is_configured_whatever_its_scheduler(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, tables: str, words: list[str], cluster: str | None
+) -> None:
+    configured = tmp_path / "metasched.toml"
+    configured.write_text(f'database = "{tmp_path}/site.db"\n{tables}', encoding="utf-8")
+    status, out, said = _run(capsys, "import", log, "--config", str(configured), *words, "--json")
+    if cluster is None:
+        assert (status, "--cluster: a, b are configured, expected one of them" in said) == (2, True)
+        assert not (tmp_path / "site.db").exists()
+    else:
+        assert (status, json.loads(out)["cluster"]) == (0, cluster)
+
+
 def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> None:
     path = tmp_path / "poor.csv"
     path.write_text("submit_time,run_time,processors\n0,60,4\n5,30,8\n6,x,8\n9,30,4\n", encoding="utf-8")
