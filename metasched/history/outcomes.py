@@ -120,7 +120,8 @@ class Outcomes:
 
         Parameters
         ----------
-        job, run_time : as for :meth:`learn`.
+        job : as it was submitted.
+        run_time : how long it ran (s).
         before, state : how it was said to have ended, and how it ended.
         """
         change = np.subtract(outcome(job.limit, run_time, state), outcome(job.limit, run_time, before), dtype=float)

@@ -104,7 +104,7 @@ def outputs() -> dict[str, Any]:
         def ask(address: str, method: str, path: str, document: Any = None, **_: Any) -> Any:
             answer = client.request(method, path, json=document)
             if answer.status_code >= 500:
-                raise RuntimeError(str(answer.json()["detail"]))
+                raise connection.DaemonError(str(answer.json()["detail"]))
             if answer.status_code >= 400:
                 raise InputError(str(answer.json()["detail"]))
             return answer.json()
