@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 
 #: Columns of names that a log may have. A job's name says more about it than anything else, where it is recorded.
 LABELS = ("user", "account", "name", "partition", "qos", "executable", "state")
+#: Part of the jobs whose waits must be known for what follows from all of them: a few may be torn.
+NEARLY = 0.9
 #: How a job ended, as Slurm calls it; other formats are put into these words.
 COMPLETED, FAILED, CANCELLED, TIMEOUT = "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"
 
@@ -109,15 +111,21 @@ class JobLog:
         load, and those of the largest job.
         """
         largest = int(self.processors.max())
-        known = np.isfinite(self.wait)
-        if known.all():
-            start = self.submit_time + self.wait
-            order = np.argsort(np.concatenate([start + self.run_time, start]), kind="stable")
-            change = np.concatenate([-self.processors, self.processors])[order]
+        if (log := self.started()) is not None:
+            start = log.submit_time + log.wait
+            order = np.argsort(np.concatenate([start + log.run_time, start]), kind="stable")
+            change = np.concatenate([-log.processors, log.processors])[order]
             return max(largest, int(np.cumsum(change).max()))
         work = float(np.sum(self.run_time * self.processors))
         lasted = float(np.max(self.submit_time + self.run_time) - self.submit_time[0])
         return max(largest, math.ceil(work / max(0.7 * lasted, 1.0)))
+
+    def started(self) -> JobLog | None:
+        """The jobs of which it is known when they started; None where these are not nearly all (:data:`NEARLY`)."""
+        known = np.isfinite(self.wait)
+        if known.all():
+            return self
+        return self.picked(np.flatnonzero(known)) if known.mean() >= NEARLY else None
 
     def labelled(self, name: str) -> Ints:
         """The column of a label; -1 everywhere where the log has none."""

@@ -47,11 +47,11 @@ def report(
     replayed : how many of the newest jobs are replayed.
     progress : goes through the replays.
     """
-    waited, users = np.isfinite(log.wait).all(), log.labelled("user")
+    started, users = log.started(), log.labelled("user")
     return {
         "jobs": len(log), "processors": processors, "users": int(np.unique(users[users >= 0]).size),
         "since": float(log.submit_time[0]), "until": float((log.submit_time + log.run_time).max()),
-        "requests": requests(log), "waits": waits(log, processors) if waited else None,
+        "requests": requests(log), "waits": None if started is None else waits(started, processors),
         "what_if": what_if(log.picked(np.arange(max(0, len(log) - replayed), len(log))), processors, progress),
         "annotate": annotate(log),
     }  # fmt: skip

@@ -186,6 +186,9 @@ def test_a_log_that_names_no_capacity_makes_one_likely() -> None:
     ones = np.ones(3)
     answer = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones, np.array([0.0, 0.0, 9.0]))
     assert answer.likely_capacity() == 8
+    twenty = np.arange(20.0)
+    few = np.where(twenty == 3.0, np.nan, 0.0)
+    assert JobLog(twenty, 5.0 + 0 * twenty, np.full(20, 4), 60.0 + 0 * twenty, few).likely_capacity() == 20
     untold = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones)
     assert untold.likely_capacity() == 15
 

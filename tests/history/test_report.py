@@ -88,6 +88,18 @@ def test_one_long_name_makes_no_other_take_more_memory() -> None:
     assert most < 40e6  # 80 MB would be an array of twenty thousand names of 1,000 characters
 
 
+def test_who_waits_is_told_although_the_waits_of_a_few_jobs_are_unknown() -> None:
+    rows = [f"{100 * n},9,1,60,{n % 3}" for n in range(20)]
+    for unknown, known in ((2, True), (3, False)):
+        torn = [row.rpartition(",")[0] + "," for row in rows[:unknown]]
+        log = read_log(["submit_time,run_time,processors,requested_time,wait", *torn, *rows[unknown:]])
+        told = report(log, 4)["waits"]
+        assert (told is not None) == known
+        if told is not None:
+            assert told["mean"] == pytest.approx(np.nanmean(log.wait))
+            assert told["by_processors"][0]["jobs"] == 18
+
+
 def test_users_are_counted_without_jobs_that_name_none() -> None:
     rows = ["submit_time,run_time,processors,user", "5,1,1,ada", "6,1,1,", "7,1,1,bob", "8,1,1,ada"]
     assert report(read_log(rows), 1)["users"] == 2

@@ -343,13 +343,14 @@ def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog
     """A job that has ended as a log of its own."""
     assert job.started is not None  # noqa: S101
     submitted = min(job.submitted or job.started, job.started)
+    wait = job.started - submitted if job.submitted else math.nan
     names = {
         "user": str(asked.user), "account": job.account, "name": job.name, "partition": min(job.partitions, default=""),
         "qos": job.qos, "executable": job.executable, "state": state,
     }  # fmt: skip
     return JobLog(
         np.array([submitted]), np.array([max(round(end - job.started), 0.0)]), np.array([max(job.processors, 1)]),
-        np.array([job.limit or math.nan]), np.array([job.started - submitted]),
+        np.array([job.limit or math.nan]), np.array([wait]),
         {label: np.array([0 if name else -1]) for label, name in names.items()},
         names={label: (name,) for label, name in names.items()},
         keys=np.array([job_key(job.number, job.started)]),

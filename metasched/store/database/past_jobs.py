@@ -104,7 +104,7 @@ class PastJobs:
     def log(self, clusters: Collection[str] | None = None, *, ended_since: float = -math.inf) -> JobLog:
         """The jobs of some clusters, of all where None, that ended since a time (s).
 
-        In the order in which they were submitted; jobs whose waits are not known are left out where their end counts.
+        In the order in which they were submitted; jobs whose waits are not known count as if they had not waited.
 
         Raises
         ------
@@ -158,9 +158,9 @@ class PastJobs:
             return tuple(sorted(connection.scalars(select(PastJobRow.cluster).where(_kept).distinct())))
 
     def newest_end(self, cluster: str) -> float | None:
-        """When the last of a cluster's jobs ended (s), None where there is none or waits are not known."""
+        """When the last of a cluster's jobs ended (s), None where there is none."""
         with reading(self._engine) as connection:
-            return connection.scalar(select(func.max(_end)).where(PastJobRow.cluster == cluster))
+            return connection.scalar(select(func.max(_end)).where(PastJobRow.cluster == cluster, _kept))
 
     def any_user(self) -> str | None:
         """The stored name of one of the users; None if no job has a user."""
@@ -203,8 +203,8 @@ class PastJobs:
 
 #: Of rows of which anything is left.
 _kept = PastJobRow.state.is_distinct_from(FORGOTTEN)
-#: When a job ended (s), null where its wait is not known.
-_end = PastJobRow.submit_time + PastJobRow.wait + PastJobRow.run_time
+#: When a job ended (s), or at the earliest where its wait is not known.
+_end = PastJobRow.submit_time + func.coalesce(PastJobRow.wait, 0.0) + PastJobRow.run_time
 
 
 def _known(column: np.ndarray) -> list[float | None]:

@@ -204,8 +204,12 @@ def test_when_a_job_was_submitted_is_known_of_those_that_run_where_they_were_see
     history.note("c", [job(300)], 1e6)
     history.note("c", [replace(job(300, started=1e6 + 500.0, ran=1.0), submitted=None)], 1e6 + 501.0)
     assert history.ended("c", "300", 1e6 + 500.0, 1e6 + 560.0, "COMPLETED")
+    history.note("c", [replace(job(301, started=1e6 + 700.0, ran=1.0), submitted=None)], 1e6 + 701.0)
+    assert history.ended("c", "301", 1e6 + 700.0, 1e6 + 760.0, "COMPLETED")
     log = history._store.past_jobs.log(["c"])
-    assert (log.submit_time[-1], log.wait[-1]) == (1e6, 500.0)
+    np.testing.assert_array_equal(log.submit_time[-2:], [1e6, 1e6 + 700.0])
+    np.testing.assert_array_equal(log.wait[-2:], [500.0, np.nan])
+    assert history.newest_end("c") == 1e6 + 760.0
 
 
 def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobHistory) -> None:

@@ -140,7 +140,9 @@ def test_old_jobs_are_let_go(database: str) -> None:
     with Store.open(database) as store:
         store.past_jobs.add(log, "")
         assert (store.past_jobs.prune(500.0), store.past_jobs.count()) == (1, 1)
-        assert store.past_jobs.newest_end("") is None
+        assert store.past_jobs.newest_end("") == 905.0  # at the earliest, as nothing is known of its wait
+        assert len(store.past_jobs.log([""], ended_since=905.0)) == 1
+        assert store.past_jobs.newest_end("elsewhere") is None
         with pytest.raises(InputError, match="holds no past jobs"):
             store.past_jobs.log(["elsewhere"])
 
