@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from metasched.placement.clusters.partition_queues import partition_lines
+from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database.store import Store
 from tests.system import real_slurm
 from tests.system.real_daemon import ROOT, Daemon
@@ -82,6 +84,26 @@ def test_a_job_starts_when_what_is_known_of_those_ahead_says(tmp_path: Path) -> 
     assert [abs(each["wait"] - actual) < 15.0 for each, actual in zip(answer, really, strict=True)] == [True, True]
     assert 40 < more["wait"] < 3 * RUNS + 15
     assert planned > LIMIT
+
+
+def test_the_queue_has_every_task_that_waits_and_nothing_of_nodes_that_are_drained(tmp_path: Path) -> None:
+    if real_slurm.why_not():
+        pytest.skip(real_slurm.why_not())
+    script = b"#!/bin/sh\nsleep 100\n"
+    with real_slurm.running(tmp_path / "slurm", bare=True) as slurm:
+        whole = ("--partition=old", "--ntasks=16", "--time=2")
+        first = slurm.sbatch("--partition=old", "--ntasks=8", "--time=2", "--array=1-40%3", script=script).job
+        second = slurm.sbatch(*whole, "--array=1-199:2,301-399", script=script).job  # squeue cuts so many off
+        slurm.sbatch(*whole, script=script)
+        source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
+        slurm.wait(lambda: [job.ran is not None for job in source.queue()].count(True) == 2)
+        tasks = {job.number: job.tasks for job in source.queue() if job.ran is None}
+        assert [tasks[f"{number}"] for number in (first, second)] == [3, 199]
+        line = partition_lines(source.partitions(), source.queue())["old"]
+        starts = line.starts()
+        assert starts[f"{second}"] == pytest.approx(120.0 * 201, abs=30.0)  # after two times two tasks of the first
+        slurm.run("scontrol", "update", "NodeName=a3", "State=DRAIN", "Reason=test")
+        slurm.wait(lambda: partition_lines(source.partitions(), source.queue())["old"].processors == 12)
 
 
 def stored_executables(daemon: Daemon) -> list[str]:
