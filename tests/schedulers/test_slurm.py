@@ -468,6 +468,17 @@ def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free
         waits()
 
 
+def test_jobs_of_a_partition_of_a_higher_tier_are_ahead_whatever_their_priority(commands: Path) -> None:
+    names = ("JobID", "State", "Partition", "NumCPUs", "TimeLimit", "Reason")
+    rows = [("1", "low"), ("2", "low,high"), ("3", "unknown"), ("4", "high"), ("5", "low")]
+    cells = [(number, "PENDING", partition, "4", "5:00", "Priority") for number, partition in rows]
+    table(commands / "squeue", [dict(zip(names, each, strict=True)) for each in cells])
+    assert [job.number for job in SlurmSource("c").queue()] == ["1", "2", "3", "4", "5"]
+    described = "PartitionName=high PriorityTier=10\nPartitionName=low PriorityTier=1"
+    scontrol(commands, "accounting_storage/none", described)
+    assert [job.number for job in SlurmSource("c").queue()] == ["2", "4", "1", "5", "3"]
+
+
 def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Path) -> None:
     now = 4_000_000.0
     events = ["|1000000|0|", "a1|1500000|1600000|DOWN*", "a2|2000000|2100000|DRAIN", "a2|3999000|\u00b2|DOWN"]

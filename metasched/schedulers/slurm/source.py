@@ -118,7 +118,7 @@ class SlurmSource(CommandCluster):
             if not self._wanted or name in self._wanted
         }
         accounted = self._limits.last(AccountingLimits(), f"what the accounting of {self.name} allows jobs")
-        described = self._described.last({}, f"what the partitions of {self.name} allow jobs")
+        described = self._partitions_now()
         cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
         return [
             Partition(
@@ -138,7 +138,10 @@ class SlurmSource(CommandCluster):
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait; see the contract."""
         rows = self._commands.table(COLUMNS, "squeue", "--states=running,configuring,pending", "--sort=-p,i")
-        return [job for row in rows if (job := queued_job(row)) is not None]
+        found = [job for row in rows if (job := queued_job(row)) is not None]
+        tiers = {name: _whole(row.get("PriorityTier", "")) or 0 for name, row in self._partitions_now().items()}
+        # Slurm comes to the jobs of a partition of a lower tier after all others, whatever their priority.
+        return sorted(found, key=lambda job: -max(tiers.get(name, 0) for name in job.partitions))
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average."""
@@ -195,6 +198,10 @@ class SlurmSource(CommandCluster):
         """Whether Slurm enforces the limits of the accounting; assumed if its configuration does not say so."""
         words = self._configuration.now().get("AccountingStorageEnforce")
         return words is None or not {"limits", "safe", "all"}.isdisjoint(words.lower().split(","))
+
+    def _partitions_now(self) -> Mapping[str, Mapping[str, str]]:
+        """What is known of each partition, nothing while Slurm does not tell."""
+        return self._described.last({}, f"what the partitions of {self.name} allow jobs")
 
     def _partitions_described(self) -> Mapping[str, Mapping[str, str]]:
         """What ``scontrol show partition`` tells of each."""
@@ -322,8 +329,7 @@ class SlurmSource(CommandCluster):
 
 def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:
     """What a job may have in a partition that ``scontrol show partition`` describes so."""
-    qos, most = described.get("QoS", ""), described.get("MaxNodes", "")
-    own = int(most) if most.isdecimal() and len(most) < 16 else None
+    qos, own = described.get("QoS", ""), _whole(described.get("MaxNodes", ""))
 
     def limits(holder: Holder) -> JobLimits:
         found = accounted.of(holder, name, qos)
@@ -331,3 +337,8 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
         return replace(found, nodes=min(nodes, default=None))
 
     return limits
+
+
+def _whole(text: str) -> int | None:
+    """The whole number of a partition's field; None where there is none, as for UNLIMITED."""
+    return int(text) if text.isdecimal() and len(text) < 16 else None
