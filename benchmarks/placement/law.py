@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.placement.grid import APPLICATIONS, HORIZON, Floats, Site, sites
-from benchmarks.placement.policies import Ranked, oracle, price_of
+from benchmarks.placement.policies import Ranked, oracle
 from benchmarks.placement.stream import Choice, Job, Queue, jobs, simulate
 from benchmarks.testbed import loading
 from metasched.records import Run
@@ -81,17 +81,16 @@ class Lawful(Ranked):
 
     def choose(self, job: Job, queues: Sequence[Queue], now: float) -> Choice:
         """The best of starting at once on free nodes and of waiting for more, on every cluster."""
-        price = price_of(queues) / 3600.0
         found: list[tuple[float, Choice]] = []
         for number, queue in enumerate(queues):
             if queue.free and not queue.waiting:
                 waits = np.zeros(len(queue.free))
                 for p, (time, nodes) in self._judged(job, number, sorted(queue.free), waits, now).items():
-                    found.append((time + price * p * time, Choice(number, p, nodes, time)))
+                    found.append((time, Choice(number, p, nodes, time)))
             if queue.running:
                 waits = self._wait(queue, now).at(np.arange(1, queue.site.size + 1))
                 for p, (time, _) in self._judged(job, number, list(range(queue.site.size)), waits, now).items():
-                    found.append((float(waits[p - 1]) + time + price * p * time, Choice(number, p, (), time)))
+                    found.append((float(waits[p - 1]) + time, Choice(number, p, (), time)))
         return min(found, key=lambda each: each[0])[1]
 
     def pick(self, job: Job, queue: Queue, processors: int, now: float) -> tuple[int, ...]:

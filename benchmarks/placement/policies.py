@@ -13,20 +13,18 @@ from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Forecast, Loads
-from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.objective import EARLIEST
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Run
 
-#: Jobs that are thought to come while a job runs, besides those that wait already.
-COMING = 1.0
 #: What GridWay gives the last run, against its history.
 LAST = 0.5
 
 
 class Ranked:
-    """The ranker: expected completion over all clusters, nodes and numbers of processors.
+    """The ranker, as the daemon asks it: expected completion over all clusters, nodes and numbers of processors.
 
     Parameters
     ----------
@@ -59,9 +57,7 @@ class Ranked:
                 wait = self._wait(queue, now)
                 states.append(replace(measured, name=f"{measured.name}, later", queue_wait=wait))
                 sources.append(number)
-        best = self._best(
-            job, states, [queues[number] for number in sources], now, Constraints(least_efficiency=0), price_of(queues)
-        )
+        best = self._best(job, states, [queues[number] for number in sources], now, Constraints())
         chosen = best.resource_set
         source = next(number for state, number in zip(states, sources, strict=True) if state.name == chosen.cluster)
         site = queues[source].site
@@ -72,7 +68,7 @@ class Ranked:
     def pick(self, job: Job, queue: Queue, processors: int, now: float) -> tuple[int, ...]:
         """The best free nodes for the number of processors chosen before."""
         state = queue.site.measured(now).select(sorted(queue.free))
-        best = self._best(job, [state], [queue], now, Constraints(processors=(processors,)), 0.0)
+        best = self._best(job, [state], [queue], now, Constraints(processors=(processors,)))
         return tuple(queue.site.nodes.index(name) for name in best.resource_set.nodes)
 
     def ended(self, job: Job, run: Run, wait: float) -> None:
@@ -86,7 +82,6 @@ class Ranked:
         queues: Sequence[Queue],
         now: float,
         constraints: Constraints,
-        price: float,
     ) -> Placement:
         known = self.predictors[job.application]
         predictors = {state.name: known[queue.site.name] for state, queue in zip(states, queues, strict=True)}
@@ -98,7 +93,7 @@ class Ranked:
         question = Question(
             job.problem_size,
             constraints,
-            Objective(core_hours=price),
+            EARLIEST,
             top=1,
             scope="top",
             loads=Loads((lambda state, seconds: forecasts[state.name](state, seconds)) if forecasts else None),
@@ -117,15 +112,6 @@ class Ranked:
         if self.knows_ends:
             return end - now
         return max(start + thought - now, 0.1 * thought)
-
-
-def price_of(queues: Sequence[Queue]) -> float:
-    """What a core-hour is worth in seconds: whoever takes it from the grid keeps each job that waits or comes waiting.
-
-    P T processor-seconds of a grid of C processors put each of W jobs off by P T / C.
-    """
-    waiting = sum(len(queue.waiting) for queue in queues)
-    return 3600.0 * (COMING + waiting) / sum(queue.site.size for queue in queues)
 
 
 def oracle(grid: Sequence[Site]) -> Ranked:
