@@ -92,7 +92,9 @@ class WorkProfile:
         process : its number, from 0.
         processes : how many there are in its run.
         """
-        return np.asarray(cpu * float(self.density.min()) / self.share(process, processes))
+        # Where all have the least work the division may round up to more than a whole processor.
+        work = np.maximum(self.share(process, processes) / float(self.density.min()), 1.0)
+        return np.asarray(cpu / work)
 
     def explains(self, runs: Sequence[Sequence[PhaseMark]]) -> bool:
         """Whether processes worked each for itself: their times follow their own work and CPU.

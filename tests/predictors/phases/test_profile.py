@@ -53,3 +53,10 @@ def test_runs_on_one_processor_say_nothing_of_the_profile() -> None:
 def test_effective_cpu_stays_a_fraction() -> None:
     profile = WorkProfile(np.array([0.1, 1.9]))
     assert np.all(profile.effective_cpu(np.ones(8), np.arange(8), 8) <= 1.0)
+
+
+@pytest.mark.parametrize("processes", range(1, 65))
+def test_free_processors_are_whole_ones_to_work_that_is_shared_evenly(processes: int) -> None:
+    effective = WorkProfile.even().effective_cpu(np.ones(processes), np.arange(processes), processes)
+    assert effective.max() <= 1.0
+    assert effective == pytest.approx(np.ones(processes))
