@@ -193,6 +193,25 @@ def test_a_search_never_blocks_a_prediction(
     assert predictor.predict(Request(1000, 4, 0.5, 50.0)).execution_time > 0
 
 
+@BOTH
+def test_what_is_still_searched_in_runs_of_before_is_forgotten_with_them(make: type[Adaptive]) -> None:
+    def slower(count: int, seed: int) -> list[Run]:
+        return [replace(run, execution_time=100.0 * run.execution_time) for run in runs(count, seed=seed)]
+
+    predictor, asked = make().fit(runs(60)), Request(1000, 4, 0.5, 50.0)
+    for run in runs(60, seed=2):
+        predictor.learn(run)
+        if predictor._search.running:
+            break
+    assert predictor._search.running
+    predictor.fit(slower(60, seed=3))
+    predictor.settle()
+    assert predictor.predict(asked).execution_time == make().fit(slower(60, seed=3)).predict(asked).execution_time
+    predictor.learn(slower(1, seed=4)[0])
+    predictor.settle()
+    assert predictor.predict(asked).execution_time == pytest.approx(100.0 * true_time(1000, 4, 0.5, 50.0), rel=0.3)
+
+
 def test_a_search_that_fails_leaves_the_model_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = PublishedPredictor().fit(runs(60))
 

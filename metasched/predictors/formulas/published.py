@@ -112,6 +112,7 @@ class PublishedPredictor(LearnedState[PublishedState], ByColumns):
         """Search on training runs and forget everything learned before."""
         runs = at_least_one(runs)
         self.window = RunWindow(runs, self.window.capacity)
+        self._search.forget()
         kept = self.window.observations()
         state = _searched(kept, None, Domain.of(runs))
         self._state = replace(state, calibration=Calibration.starting(_leave_one_out_scores(state, kept)))

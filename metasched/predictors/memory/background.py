@@ -54,6 +54,10 @@ class BackgroundSearch(Generic[Found]):
             return None
         return future.result()
 
+    def forget(self) -> None:
+        """Never take the result of the search that is running, if any: another can start at once."""
+        self._future = None
+
     def wait(self) -> None:
         """Wait until the search that is running, if any, has finished."""
         if self._future is not None:

@@ -96,6 +96,7 @@ class RobustLearner(LearnedState[RobustState]):
         if not all(map(representable, runs)):
             raise InputError("no model can be fitted to these runs: their numbers are too large or too small")
         self.window = RunWindow(runs, self.window.capacity)
+        self._search.forget()
         not_believed = doubted(self.window)
         taught, first = self._teaching(not_believed), self.window.seen - len(self.window)
         numbers = [first + place for place, run in enumerate(self.window) if run.user not in not_believed]
