@@ -83,7 +83,9 @@ def as_reference(model: Predictor) -> PublishedPredictor | RobustPredictor:
     InputError : it is of another method, such as one that is ported itself.
     """
     if not isinstance(model, PublishedPredictor | RobustPredictor):
-        raise InputError(f"is itself {model.name}, expected a published or robust model")
+        # A model of runs with clocks or energies has the name of the robust one, which it contains.
+        kind = "of runs with clocks or energies" if model.name == RobustPredictor.name else f"itself {model.name}"
+        raise InputError(f"is {kind}, expected a published or robust model")
     return model
 
 

@@ -125,8 +125,12 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
         domain = self.reference.state.domain
         for run in runs:
             domain = domain.learned(run)
-        notes = () if self.formula.reference.communicates else ("the reference model has no communication to scale",)
-        self._state = PortedState(process, Calibration.starting(np.abs(error) / spread), domain, notes)
+        known, notes = self.formula.reference, []
+        if not known.communicates:
+            notes.append("the reference model has no communication to scale")
+        if known.asked:
+            notes.append(f"in the runs of {self.reference.cluster} {known.asked}")
+        self._state = PortedState(process, Calibration.starting(np.abs(error) / spread), domain, tuple(notes))
         return self
 
     def fit_process(self, scales: Scales | None, *, search: bool = False) -> ResidualProcess:

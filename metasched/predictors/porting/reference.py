@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from metasched.predictors.memory.window import measured, observations
 from metasched.predictors.porting.transfer import PRIOR, inputs
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import Run
+from metasched.records import DEFAULT_SETTINGS, Run, Settings
 
 #: Standard deviation of the level of the residuals of a published formula.
 LEVEL_SPREAD = 0.1
@@ -35,32 +35,49 @@ class Reference:
         where the model is not defined.
     texts : both written out.
     communicates : whether there is a communication term for Rbw to scale.
+    asked : where settings of the runs differ, for which they answer, in words; empty where none differ.
     """
 
     terms: Callable[[Floats, Floats, Floats, Floats], Pair]
     texts: tuple[str, str]
     communicates: bool
+    asked: str = ""
 
     @classmethod
     def of(cls, predictor: PublishedPredictor | RobustPredictor, dedicated_runs: Iterable[Run] = ()) -> Reference:
         """The terms of a predictor, corrected by dedicated runs on its platform.
 
         These runs belong to what was learned there: where the model misses them by some percent, it misses those on
-        the target by as much, and no scale factor is to blame.
+        the target by as much, and no scale factor is to blame. Runs of distrusted users do not. A robust model answers
+        for threads and parameters of the dedicated runs, where these all have the same.
         """
-        runs = [*predictor.window, *dedicated_runs]
-        if isinstance(predictor, RobustPredictor):
-            return _of_model(Model.fit(measured(runs), predictor.state.model.process.scales, search=False))
-        return _of_lists(predictor.state.parallel, predictor.state.alone, observations(runs))
+        dedicated_runs = tuple(dedicated_runs)
+        if not isinstance(predictor, RobustPredictor):
+            runs = [*predictor.window, *dedicated_runs]
+            return _of_lists(predictor.state.parallel, predictor.state.alone, observations(runs))
+        runs = [*predictor.teaching, *dedicated_runs]
+        scales, settings = predictor.state.model.process.scales, [run.settings for run in runs]
+        model = Model.fit(measured(runs), scales, search=False, settings=settings)
+        return _of_model(model, _in_common(dedicated_runs))
 
 
-def _of_model(model: Model) -> Reference:
+def _in_common(runs: Sequence[Run]) -> Settings:
+    """The settings but for the layout that all runs have; the usual ones if they differ."""
+    found = {replace(run.settings, processes_per_node=None) for run in runs}
+    return found.pop() if len(found) == 1 else DEFAULT_SETTINGS
+
+
+def _of_model(model: Model, settings: Settings) -> Reference:
+    model = model.under(settings)
+
     def terms(n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
         found = model.formula.terms(n, p, cpu, bw)
         residual = np.exp(model.residual(np.log(np.stack([n, p], axis=1)))[:, 0])
         return found.computation * residual, found.communication * residual
 
-    return Reference(terms, model.formula.texts, True)
+    differ = ", ".join(dict.fromkeys(column.name for column in model.formula.effects.columns.columns))
+    asked = f"{differ} differ, predictions are for {settings.text or 'the usual ones'}" if differ else ""
+    return Reference(terms, model.formula.texts, True, asked)
 
 
 def _of_lists(parallel: SortedList, alone: SortedList | None, runs: Observations) -> Reference:
@@ -93,8 +110,9 @@ def _process(bare: Callable[[Floats, Floats, Floats, Floats], Pair], runs: Obser
     points = inputs(runs.problem_size, runs.processors, runs.cpu, runs.bw)
     chosen = well_chosen(points)
     runs, points = runs.at(chosen), points[chosen]
-    error = np.log(runs.time / np.sum(bare(runs.problem_size, runs.processors, runs.cpu, runs.bw), axis=0))
-    defined = np.isfinite(error)
+    time = np.sum(bare(runs.problem_size, runs.processors, runs.cpu, runs.bw), axis=0)
+    defined = (time > 0.0) & (time < np.inf)
+    error = np.log(runs.time / np.where(defined, time, 1.0))
     level = np.ones((int(defined.sum()), 1))
     points, error, spreads = points[defined], error[defined], np.array([LEVEL_SPREAD])
     scales = most_probable(points, level, spreads, error, PRIOR, PRIOR.medians)

@@ -21,8 +21,10 @@ from metasched.store.documents.parts import (
     Row,
     ScalesPart,
     Scores,
+    SettingPart,
     rows,
     runs_of,
+    settings_of,
     window,
 )
 
@@ -52,6 +54,7 @@ class PortedDocument(ModelPart):
     bandwidth_ratio: Positive
     #: Dedicated runs of the reference, and the numbers of nodes of both platforms.
     dedicated: list[Row] = Field(default_factory=list)
+    dedicated_settings: list[SettingPart] = Field(default_factory=list)
     reference_nodes: Nodes = None
     target_nodes: Nodes = None
     capacity: Annotated[int, Field(ge=1, le=1_000_000)]
@@ -71,6 +74,7 @@ class PortedDocument(ModelPart):
         return {
             "reference": document_of(predictor.reference),
             "dedicated": rows(predictor.dedicated_runs),
+            "dedicated_settings": settings_of(predictor.dedicated_runs),
             "reference_nodes": predictor.formula.sharing.reference,
             "target_nodes": predictor.formula.sharing.target,
             "scales": predictor.state.process.scales,
@@ -85,7 +89,7 @@ class PortedDocument(ModelPart):
             self.rcpu.build(),
             self.rbw.build(),
             bandwidth_ratio=self.bandwidth_ratio,
-            dedicated_runs=runs_of(self.dedicated, reference.application, reference.cluster),
+            dedicated_runs=runs_of(self.dedicated, reference.application, reference.cluster, self.dedicated_settings),
             sharing=LinkSharing(self.reference_nodes, self.target_nodes),
             capacity=self.capacity,
         )

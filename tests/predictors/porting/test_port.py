@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from metasched.predictors.contract import Predictor
+from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.conditions import observed, predict
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
 from metasched.predictors.porting.link_sharing import LinkSharing
-from metasched.predictors.porting.port import port, port_to_each
+from metasched.predictors.porting.port import as_reference, port, port_to_each
 from metasched.predictors.porting.trust import trust
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run
@@ -84,6 +85,42 @@ def test_a_port_answers_the_same_after_it_was_saved_and_loaded(ported) -> None:
         ported.learn(run)
         again.learn(run)
     assert dump(again) == dump(ported)
+
+
+def test_a_distrusted_user_of_the_reference_teaches_the_port_nothing() -> None:
+    honest = [replace(run, extra={"user": f"user {k % 3}"}) for k, run in enumerate(campaign(SLOW, 60))]
+    claims = [Run("made", SLOW.name, 1.0 + k / 40, 1 + k % 8, 1.0, 90.0, 36000.0) for k in range(40)]
+    hostile = [replace(run, extra={"user": "eve"}) for run in claims]
+    alone, beside = (RobustPredictor("made", SLOW.name).fit(runs) for runs in (honest, [*honest, *hostile]))
+    assert beside.state.doubted == {"eve"}
+    asked = Request(4000, 12, 0.8, 700.0)
+    expected, found = (port(each, idle(SLOW), idle(FAST, seed=1)).predict(asked) for each in (alone, beside))
+    assert found.execution_time == pytest.approx(expected.execution_time, rel=0.02)
+    assert found.interval.high == pytest.approx(expected.interval.high, rel=0.05)
+
+
+def test_parameters_of_the_reference_are_those_of_the_dedicated_runs_and_it_is_said() -> None:
+    def of_steps(runs: list[Run], steps: int) -> list[Run]:
+        extra = {"parameter:steps": str(steps)}
+        return [replace(run, execution_time=steps / 100 * run.execution_time, extra=extra) for run in runs]
+
+    learned = [run for k, run in enumerate(campaign(SLOW, 60)) for run in of_steps([run], (10, 100, 1000)[k % 3])]
+    several = RobustPredictor("made", SLOW.name).fit(learned)
+    one = RobustPredictor("made", SLOW.name).fit(campaign(SLOW, 60))
+    asked = Request(4000, 12, 0.8, 700.0)
+    expected = port(one, idle(SLOW), idle(FAST, seed=1)).predict(asked)
+    for steps in (100, 1000):
+        ported = port(several, of_steps(idle(SLOW), steps), of_steps(idle(FAST, seed=1), steps))
+        found = ported.predict(asked)
+        assert found.execution_time == pytest.approx(steps / 100 * expected.execution_time, rel=0.05)
+        assert f"in the runs of slow8 steps differ, predictions are for steps {steps}" in found.warnings
+        assert parse(dump(ported)).predict(asked) == found
+
+
+def test_a_model_of_clocks_is_not_called_itself_robust() -> None:
+    model = MeteredPredictor("made", SLOW.name).fit([replace(campaign(SLOW, 1)[0], extra={"frequency": "2000"})])
+    with pytest.raises(InputError, match="is of runs with clocks or energies, expected a published or robust model"):
+        as_reference(model)
 
 
 def test_what_it_says_of_itself_grows_with_processors_and_shrinks_with_runs(ported) -> None:
