@@ -35,7 +35,7 @@ from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
 from metasched.predictors.memory.window import RunWindow
-from metasched.predictors.robust.learning import REVISIT, imagined
+from metasched.predictors.robust.learning import AT_ONCE, REVISIT, imagined, representable
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction, Request, Run, Settings
 
@@ -61,7 +61,7 @@ class MeteredState:
     calibration : scores of past predictions of energy.
     together : correlation of the errors of time and power.
     covers : what the meters of the runs saw, such as node.
-    since : runs since clock and scales were last looked for.
+    since : runs since clock and scales were last looked for; while few are metered, power is fitted again to each.
     """
 
     times: RobustPredictor
@@ -114,11 +114,13 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         """Fit to training runs and forget everything learned before."""
         runs = at_least_one(runs)
         self.window = RunWindow(runs, self.window.capacity)
-        self._refit(imagined() if any(run.energy is not None for run in runs) else Calibration())
+        self._refit(imagined(), None)
         return self
 
     def learn(self, run: Run) -> None:
         """Take one finished run into account."""
+        if not representable(run):
+            return
         state = self.state
         calibration = state.calibration
         self.window.add(run)
@@ -129,12 +131,14 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         again = (clocked and state.clock is None) or (run.energy is not None and state.power is None)
         state.times.learn(self._at_reference([run], state.clock)[0])
         if again or (state.since + 1 >= REVISIT and self._clocked):
-            self._refit(calibration, state.times.state.calibration)
+            self._refit(calibration, state)
             return
         since = (state.since + 1) % REVISIT
-        known = (state.power.process.scales, state.power.numbers) if state.power is not None and since else None
+        known = None
+        if state.power is not None and since and len(self._metered(state.times)) > AT_ONCE:
+            known = state.power.process.scales, state.power.numbers
         power = self.power_of(state.times, state.clock, known)
-        self._state = replace(state, power=power, calibration=calibration, since=since)
+        self._state = replace(state, power=power, calibration=calibration, covers=self._covered(), since=since)
 
     def settle(self) -> None:
         """Wait for a search that is running in the background."""
@@ -145,37 +149,56 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         """Whether runs were at several clocks."""
         return len({run.settings.frequency for run in self.window} - {None}) > 1
 
-    def _refit(self, calibration: Calibration, of_times: Calibration | None = None) -> None:
-        """Find the clock, the times at its reference, and power again; scores of past predictions remain."""
-        runs = list(self.window)
+    def _covered(self) -> str:
+        """The parts of the hardware that the meters of the runs saw, each once."""
+        seen = (run.energy_covers.split(COVERS_APART) for run in self.window if run.energy is not None)
+        return COVERS_APART.join(sorted({part for parts in seen for part in parts} - {""}))
+
+    def _refit(self, calibration: Calibration, before: MeteredState | None) -> None:
+        """Find the clock, the times at its reference, and power again.
+
+        Parameters
+        ----------
+        calibration : scores of past predictions of energy.
+        before : whose scores of past predictions of times, and whose drift, remain; None for a fresh start.
+        """
+        runs = list(self.window) if before is None else self._by_now(before)
         clock = Clock.fit(
             _points(runs),
             np.log([run.execution_time for run in runs]),
             frequencies([run.settings.frequency for run in runs]),
         )
-        times = RobustPredictor(self.application, self.cluster, capacity=self.window.capacity)
-        times.fit(self._at_reference(runs, clock))
-        if of_times is not None:
-            times.state = replace(times.state, calibration=of_times)
+        known = self._at_reference(runs, clock)
+        if before is None:
+            times = RobustPredictor(self.application, self.cluster, capacity=self.window.capacity).fit(known)
+        else:
+            times = before.times.with_times(known)
         power = self.power_of(times, clock)
-        covers = sorted({run.energy_covers for run in runs if run.energy is not None} - {""})
         together = self._together(times, power)
         # Replaced as a whole, so that concurrent predictions never use a part of it.
-        self._state = MeteredState(times, clock, power, calibration, together, COVERS_APART.join(covers))
+        self._state = MeteredState(times, clock, power, calibration, together, self._covered())
+
+    def _by_now(self, known: MeteredState) -> list[Run]:
+        """The runs at their clocks, those from before a drift as long as they would take now."""
+        runs = list(self.window)
+        by_clock = _paces(runs, known.clock)
+        return [
+            replace(run, execution_time=own.execution_time * by)
+            for run, own, by in zip(runs, known.times.window, by_clock, strict=True)
+        ]
 
     @staticmethod
     def _at_reference(runs: Sequence[Run], clock: Clock | None) -> list[Run]:
         """Runs as they would have been at the reference clock, without their clocks."""
         if clock is None:
             return list(runs)
-        factor = clock.factor(_points(runs), frequencies([run.settings.frequency for run in runs]))
         return [
             replace(
                 run,
                 execution_time=run.execution_time / by,
                 extra={name: cell for name, cell in run.extra.items() if name != "frequency"},
             )
-            for run, by in zip(runs, factor.tolist(), strict=True)
+            for run, by in zip(runs, _paces(runs, clock), strict=True)
         ]
 
     def _metered(self, times: RobustPredictor) -> list[Run]:
@@ -458,15 +481,26 @@ class EnergyPredictor(ByColumns):
         return np.asarray(np.exp(log_watts + scipy.special.ndtri(0.5 + 0.5 * level) * doubt))
 
 
+def _paces(runs: Sequence[Run], clock: Clock | None) -> list[float]:
+    """Times of runs at their clocks over those at the reference clock."""
+    if clock is None:
+        return [1.0] * len(runs)
+    found: list[float] = clock.factor(_points(runs), frequencies([run.settings.frequency for run in runs])).tolist()
+    return found
+
+
 def _at_clock(found: Predictions, factor: Floats, spread: Floats) -> Predictions:
     """Predictions at the reference clock, as they are at another; factors and spreads of their logarithms (n,).
 
     On the logarithm of the time the doubts are independent: their reaches add up as squares.
     """
     reach = scipy.special.ndtri(0.5 + 0.5 * found.level) * spread
-    low, high = (np.exp(np.hypot(np.log(end / found.execution_time), reach)) for end in (found.low, found.high))
     time = found.execution_time * factor
-    return Predictions(time, time / low, time * high, found.level)
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high = (np.exp(np.hypot(np.log(end / found.execution_time), reach)) for end in (found.low, found.high))
+        low, high = time / low, time * high
+    undefined = time == np.inf
+    return Predictions(time, np.where(undefined, time, low), np.where(undefined, time, high), found.level)
 
 
 def _misread(runs: Sequence[Run]) -> list[bool]:

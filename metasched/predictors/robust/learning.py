@@ -8,7 +8,7 @@ these users (``trust``); changes that are common to all users are followed (``dr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Self, cast
 
@@ -118,6 +118,20 @@ class RobustLearner(LearnedState[RobustState]):
             surprises=surprises,
         )
         return self
+
+    def with_times(self, runs: Sequence[Run]) -> Self:
+        """Another that has learned its runs with other times, and remembers scores, errors and drift.
+
+        Parameters
+        ----------
+        runs : those of the window in their order, with other execution times or settings.
+        """
+        made = type(self)(self.application, self.cluster, capacity=self.window.capacity, revisit=self.revisit)
+        made.borrowing(self.lent).fit(runs)
+        made.window = RunWindow(runs, self.window.capacity, self.window.seen)
+        before = self.state
+        made.state = replace(made.state, calibration=before.calibration, surprises=before.surprises, drift=before.drift)
+        return made
 
     def for_user(self, user: str) -> Self:
         """The predictor for a user: this one, or for a distrusted user one that has learned only the user's runs."""

@@ -145,6 +145,76 @@ def test_what_past_predictions_of_times_missed_by_is_remembered_when_the_clock_i
     assert calibration.reach(0.9) > 1.2 * before
 
 
+def test_a_drift_is_followed_and_told_of_also_when_the_clock_is_found_anew() -> None:
+    def slower(run: Run) -> Run:
+        extra = {**run.extra, "energy": repr(1.6 * (run.energy or math.nan))}
+        return replace(run, execution_time=1.6 * run.execution_time, extra=extra)
+
+    predictor, later = MeteredPredictor("a", "c").fit(made(40, seed=1)), [slower(run) for run in made(45, seed=2)]
+    for run in later[:25]:
+        predictor.learn(run)
+        predictor.settle()
+    drift = predictor.times.state.drift
+    assert drift is not None
+    assert drift.since == 40
+    assert drift.factor == pytest.approx(1.6, rel=0.03)
+    assert any("since run 41" in notice for notice in predictor.notices)
+    back = documents.parse(documents.dump(predictor))
+    assert isinstance(back, MeteredPredictor)
+    for each in (predictor, back):
+        assert max(errors(each, later[25:])) < 0.05
+        for run in later[25:40]:
+            each.learn(run)
+            each.settle()
+        assert max(errors(each, later[40:])) < 0.05
+        assert each.times.state.drift is not None
+
+
+@pytest.mark.parametrize("numbers", [{"problem_size": 1e70}, {"execution_time": 1e-70}])
+def test_a_run_with_numbers_that_no_model_can_be_fitted_to_does_not_end_the_learning(numbers: dict[str, float]) -> None:
+    predictor, plain = (MeteredPredictor("a", "c").fit(made(12, seed=1)) for _ in range(2))
+    later = made(12, seed=2)
+    predictor.learn(replace(later[0], **numbers))
+    for run in later:
+        predictor.learn(run)
+        plain.learn(run)
+    assert predictor.predict(later[0].request) == plain.predict(later[0].request)
+
+
+def test_what_meters_see_is_told_from_the_first_run_of_another_part_on_and_each_part_once() -> None:
+    def covering(run: Run, part: str) -> Run:
+        return replace(run, extra={"energy": run.extra["energy"], "energy_covers": part})
+
+    runs = made(14, seed=1)
+    predictor = MeteredPredictor("a", "c").fit([covering(run, "node") for run in runs[:12]])
+    predictor.learn(covering(runs[12], "package"))
+    assert any("different parts (node, package)" in note for note in predictor.learned().notes)
+    back = documents.parse(documents.dump(predictor))
+    back.learn(covering(runs[13], "node"))
+    assert any("different parts (node, package)" in note for note in back.learned().notes)
+
+
+def test_the_first_energies_are_predicted_as_surely_by_a_model_that_learned_times_before() -> None:
+    runs, asked = made(16, seed=1), Request(900.0, 4, 0.8, 90.0)
+    bare = [replace(run, extra={"frequency": run.extra["frequency"]}) for run in runs[:12]]
+    predictor = MeteredPredictor("a", "c").fit(bare)
+    for run in runs[12:14]:
+        predictor.learn(run)
+    widths = []
+    for each in (predictor, MeteredPredictor("a", "c").fit([*bare, *runs[12:14]])):
+        energy = energy_predictor(each)
+        assert energy is not None
+        interval = energy.predict(asked).interval
+        widths.append(interval.high / interval.low)
+    assert widths[0] == pytest.approx(widths[1], rel=0.3)
+
+
+def test_many_times_at_another_clock_have_intervals_where_they_are_defined(learned: MeteredPredictor) -> None:
+    many = under(learned, Settings(frequency=1500.0)).predict_many([800.0, 1e250], 4, 0.9, 90.0)
+    assert 0.0 < many.low[0] < many.execution_time[0] < many.high[0] < math.inf
+    assert many.low[1] == many.execution_time[1] == many.high[1] == math.inf
+
+
 def test_many_are_predicted_as_one_is(learned: MeteredPredictor) -> None:
     asked = Settings(frequency=1500.0)
     for predictor in (learned, energy_predictor(learned)):
