@@ -226,7 +226,7 @@ class Model:
         free = self.process.roots @ (slopes - absorbed[0])
         disturbed = float(free @ free) + self.noise_factor * self.process.scales.noise_on(p) ** 2
         outside = (self._outside * away_n) ** 2 + (self._outside**2 + (SPREADING_OUTSIDE * sent) ** 2) * away_p**2
-        spread = math.sqrt(float(variance[0]) + outside + disturbed + self._unstated)
+        spread = math.sqrt(float(variance[0]) + outside + disturbed + self.unstated)
         first, second = (math.exp(min(term + mean[0], 709.0)) for term in (computation, communication))
         return first + second, spread
 
@@ -256,7 +256,8 @@ class Model:
         return OUTSIDE if self.loads.varied else OUTSIDE_UNDIVIDED
 
     @cached_property
-    def _unstated(self) -> float:
+    def unstated(self) -> float:
+        """Variance of log time by parameters that the settings do not state, which no run makes less."""
         return self.formula.effects.unstated(self.formula.powers, self.formula.setting)
 
     @cached_property
@@ -306,7 +307,7 @@ class Model:
         np.divide(communication, time, out=sent, where=(time > 0.0) & (time < np.inf))
         slopes = formula.slopes(sent, *logs, of_counts[:-2])
         slopes -= residual[:, 2:].T
-        variance = residual[:, 1] + self._outside**2 * (self._away(log_n, 0) + of_counts[-2]) + self._unstated
+        variance = residual[:, 1] + self._outside**2 * (self._away(log_n, 0) + of_counts[-2]) + self.unstated
         variance += (SPREADING_OUTSIDE * sent) ** 2 * of_counts[-2]
         return time, self.process.spread(variance, slopes, of_counts[-1])
 

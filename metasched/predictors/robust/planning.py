@@ -47,7 +47,8 @@ def plan(model: Model, asked: Sequence[Request], candidates: Sequence[Request], 
     covariance, noise = model.covariance(*columns)
     seconds = model.predict(*columns)[0]
     targets = slice(0, len(asked))
-    before = np.sqrt(np.diag(covariance)[targets] + noise[targets])
+    own = noise[targets] + model.unstated
+    before = np.sqrt(np.diag(covariance)[targets] + own)
     chosen: list[int] = []
     left = budget
     while len(chosen) < MOST_RUNS:
@@ -61,5 +62,5 @@ def plan(model: Model, asked: Sequence[Request], candidates: Sequence[Request], 
         chosen.append(best)
         left -= float(seconds[best])
         covariance = covariance - np.outer(covariance[:, best], covariance[best]) / variance[best]
-    after = np.sqrt(np.maximum(np.diag(covariance)[targets], 0.0) + noise[targets])
+    after = np.sqrt(np.maximum(np.diag(covariance)[targets], 0.0) + own)
     return Plan(tuple(every[place] for place in chosen), seconds[chosen], before, after)

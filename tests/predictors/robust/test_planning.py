@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.planning import plan
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Request
 from tests.predictors.laid_out import laid_out
 from tests.predictors.made import runs
@@ -51,6 +54,15 @@ def test_a_plan_runs_where_little_is_known() -> None:
     found = plan(model, asked, possible, budget=5 * float(model.predict_one(2000, 8, 1.0, 90.0)[0]))
     assert found.runs[0].processors > 1
     assert found.after[0] < 0.8 * found.before[0]
+
+
+def test_what_a_plan_says_of_intervals_now_holds_what_is_not_stated_too() -> None:
+    predictor, asked = RobustPredictor("cg", "c8").fit(laid_out(30)), Request(700, 8, 0.9, 90.0)
+    found = predictor.plan([asked], [replace(asked, processors=p) for p in (1, 2, 4)], budget=1e4)
+    interval = predictor.predict(asked).interval
+    assert predictor.state.model.unstated > 0.0
+    assert predictor.widths(found.before, 0.9)[0] == pytest.approx(interval.high / interval.low)
+    assert found.after[0] ** 2 > predictor.state.model.unstated
 
 
 def test_a_plan_minds_layouts() -> None:
