@@ -190,7 +190,10 @@ class SettingColumns:
         for place, column in enumerate(self.columns):
             untold = ~np.isfinite(whole[:, place])
             if untold.any():
-                usual = np.interp(log_p, *self.knots) if column.kind == "per_node" else np.zeros(len(log_p))
+                # On fewer processors than ever there are no more on a node than there are at all.
+                usual = np.zeros(len(log_p))
+                if column.kind == "per_node":
+                    usual = np.minimum(np.interp(log_p, *self.knots), log_p)
                 whole[untold, place] = usual[untold]
         return whole
 

@@ -32,8 +32,9 @@ class Prior(NamedTuple):
 
 
 #: At best memory and link are shared without loss. The last is the smallest distinguished share of partners outside.
+#: Most of a run is paced by the clock, as ``energy.clock`` expects before any run.
 SHARING, LINKING, INSIDE = Prior(0.1, 0.3, 0.0), Prior(0.5, 0.4, 0.0), Prior(float(np.log(0.1)), 1.0)
-THREADING, POWER, WORD = Prior(0.85, 0.2, 0.0), Prior(0.5, 0.7), Prior(0.0, 0.7)
+THREADING, POWER, WORD, CLOCK = Prior(0.85, 0.2, 0.0), Prior(0.5, 0.7), Prior(0.0, 0.7), Prior(-0.8, 0.4)
 
 
 class Factors(NamedTuple):
@@ -90,7 +91,7 @@ class Effects:
             if column.kind == "per_node":
                 found += [("sharing", SHARING), ("linking", LINKING), ("inside", INSIDE)]
             else:
-                prior = {"threads": THREADING, "word": WORD}.get(column.kind, POWER)
+                prior = {"threads": THREADING, "word": WORD, "clock": CLOCK}.get(column.kind, POWER)
                 found.append(("threading" if column.kind == "threads" else name, prior))
         return found
 
