@@ -23,16 +23,20 @@ INTERACTIVE = ("QLOGIN", "QRLOGIN", "QRSH", "INTERACTIVE")
 
 
 def pairs(path: Path) -> Dict[str, str]:
-    """The lines KEY=VALUE of a file."""
-    lines = path.read_text(errors="replace").splitlines()
-    return {key: value for key, equals, value in (line.partition("=") for line in lines) if equals}
+    """The lines KEY=VALUE of a file; of a key the first, as the words of a job, which its user chose, come last."""
+    found = {}  # type: Dict[str, str]
+    for line in path.read_bytes().decode(errors="replace").split("\n"):
+        key, equals, value = line.partition("=")
+        if equals:
+            found.setdefault(key, value)
+    return found
 
 
-def hosts(path: str, alone: str, slots: int) -> Dict[str, int]:
-    """Slots by host, in the order of the file that Grid Engine hands to a parallel job."""
+def hosts(path: Path, alone: str, slots: int) -> Dict[str, int]:
+    """Slots by host, in the order of the file that Grid Engine hands to a parallel job, and to no other."""
     found = {}  # type: Dict[str, int]
-    if path:
-        for line in Path(path).read_text(errors="replace").splitlines():
+    with suppress(FileNotFoundError):
+        for line in path.read_bytes().decode(errors="replace").split("\n"):
             words = line.split()
             if len(words) >= 2:
                 found[words[0]] = found.get(words[0], 0) + int(words[1])
@@ -49,9 +53,8 @@ def ended(_: Path, found: Dict[str, str], now: float) -> Optional[Dict[str, Any]
     except OSError:
         return None
     config = pairs(folder / "config")
-    slots = hosts(
-        environment.get("PE_HOSTFILE", ""), environment.get("HOSTNAME", ""), int(environment.get("NSLOTS", "1"))
-    )
+    # Not by PE_HOSTFILE, which is what the user says where the job is not parallel.
+    slots = hosts(folder / "pe_hostfile", environment.get("HOSTNAME", ""), int(environment.get("NSLOTS") or "1"))
     signal, task = int(usage.get("signal", "0")), environment.get("SGE_TASK_ID", "undefined")
     owner = config.get("job_owner", environment.get("USER", ""))
     with suppress(KeyError):

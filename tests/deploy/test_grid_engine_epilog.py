@@ -36,10 +36,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answer(folder: Path, **environment: str) -> list[dict[str, Any]]:
-    """The jobs that are kept after an epilog."""
+def answer(folder: Path, *shell: str, **environment: str) -> list[dict[str, Any]]:
+    """The jobs that are kept after an epilog, run by a shell where one is named."""
     given = ENVIRONMENT | {"SGE_JOB_SPOOL_DIR": str(folder / "7.1"), "PATH": os.environ["PATH"]} | environment
-    done = subprocess.run([str(folder / "metasched-epilog")], env=given, check=False, capture_output=True, timeout=60)
+    words = [*shell, str(folder / "metasched-epilog")]
+    done = subprocess.run(words, env=given, check=False, capture_output=True, timeout=60)
     assert done.returncode == 0
     return [json.loads(path.read_text()) for path in (folder / "hooks").glob("ended.*.json")]
 
@@ -55,8 +56,9 @@ def test_a_job_is_told_with_the_moments_at_which_its_files_were_written(folder: 
 
 
 def test_the_hosts_of_a_parallel_job_are_those_of_its_host_file(folder: Path) -> None:
-    (folder / "pe_hostfile").write_text("n3 2 new@n3 UNDEFINED\nn4 1 new@n4 UNDEFINED\nn3 1 old@n3 UNDEFINED\n")
-    (job,) = answer(folder, PE_HOSTFILE=str(folder / "pe_hostfile"))
+    given = folder / "7.1" / "pe_hostfile"
+    given.write_text("n3 2 new@n3 UNDEFINED\nn4 1 new@n4 UNDEFINED\nn3 1 old@n3 UNDEFINED\n")
+    (job,) = answer(folder, PE_HOSTFILE=str(given))
     assert (job["nodes"], job["processors"]) == ("n3,n4", 4)
 
 
@@ -88,3 +90,46 @@ def test_an_epilog_that_has_nothing_to_tell_or_cannot_does_not_fail(gone: str, f
     else:
         path.touch()
     assert answer(folder) == []
+
+
+#: Programs, modules and functions that a user would like to be run in place of those that the epilog means.
+PROGRAMS, MODULES = ("python3", "env", "readlink", "dirname"), ("sitecustomize", "json", "pathlib", "metasched_hooks")
+BUILTINS = ("test", "[", "command", "case", "shift")
+
+
+@pytest.mark.parametrize("program", ["sh", "bash"])
+def test_nothing_that_a_job_exports_is_run_or_read_by_its_epilog(program: str, folder: Path) -> None:
+    own, done, shell = folder / "own", folder / "done", folder / "sh"
+    shell.symlink_to(shutil.which(program) or program)  # bash is what is called sh on many hosts
+    own.mkdir()
+    for name in PROGRAMS:
+        (own / name).write_text(f"#!/bin/sh\ntouch {done}\n")
+        (own / name).chmod(0o755)
+    for name in MODULES:
+        (own / f"{name}.py").write_text(f"open({str(done)!r}, 'w')\n")
+    functions = {f"BASH_FUNC_{name}%%": f"() {{ builtin echo >{done}; }}" for name in (*PROGRAMS, *BUILTINS)}
+    given = {
+        "PATH": f"{own}:{os.environ['PATH']}", "PYTHONPATH": str(own), "PYTHONSTARTUP": str(own / "json.py"),
+        "PYTHONHOME": "/nowhere", "PE_HOSTFILE": "/dev/zero", "ENV": str(own / "env"), "BASH_ENV": str(own / "env"),
+    }  # fmt: skip
+    (job,) = answer(folder, str(shell), **given, **functions)
+    assert (job["nodes"], job["processors"]) == ("n3", 3)
+    assert not done.exists()
+
+
+@pytest.mark.parametrize("between", ["\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\r"])
+def test_no_argument_of_a_job_makes_it_the_job_of_another_user(between: str, folder: Path) -> None:
+    (folder / "7.1" / "config").write_bytes(f"{CONFIG}job_arg1=x{between}job_owner=daemon{between}\n".encode())
+    (job,) = answer(folder)
+    assert job["user"] == "0"
+
+
+def test_the_epilog_of_the_site_has_the_variables_of_the_job(folder: Path) -> None:
+    site, path = folder / "site", f"/home/ann/bin:{os.environ['PATH']}"
+    site.write_text(f'#!/bin/sh\necho "$PATH $1" >{folder}/seen\nexit 3\n')
+    site.chmod(0o755)
+    given = ENVIRONMENT | {"SGE_JOB_SPOOL_DIR": str(folder / "7.1"), "PATH": path}
+    words = [str(folder / "metasched-epilog"), "--beside", str(site), "word"]
+    assert subprocess.run(words, env=given, check=False, timeout=60).returncode == 3
+    assert (folder / "seen").read_text() == f"{path} word\n"
+    assert len([*(folder / "hooks").glob("ended.*.json")]) == 1
