@@ -84,7 +84,8 @@ class Waiting:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = frozenset(source.name for source in sources)
-        self._waiting: dict[str, Pending] = {}
+        # By scheduler and number, then by the uid of the run.
+        self._waiting: dict[tuple[str, str], dict[str, Pending]] = {}
         self._failed: set[str] = set()
         self._lock = Lock()
 
@@ -95,8 +96,17 @@ class Waiting:
     def add(self, pending: Pending) -> None:
         """Queue a job until its scheduler confirms how it ended; a job as reported knows more than its stored run."""
         with self._lock:
-            if pending.job is not None or pending.uid not in self._waiting:
-                self._waiting[pending.uid] = pending
+            runs = self._waiting.setdefault((pending.scheduler, pending.number), {})
+            if pending.job is not None or pending.uid not in runs:
+                runs[pending.uid] = pending
+
+    def holds(self, job: EndedJob) -> bool:
+        """Whether this run of a job waits, whoever reported it: accounts of its start differ a little."""
+        with self._lock:
+            return any(
+                each.started is not None and abs(each.started - job.start) < SAME_MOMENT
+                for each in self._waiting.get((job.scheduler, job.job), {}).values()
+            )
 
     def confirm(
         self,
@@ -118,7 +128,7 @@ class Waiting:
         now : the present (s).
         """
         with self._lock:
-            own = [each for each in self._waiting.values() if each.scheduler == source.name]
+            own = [each for (name, _), runs in self._waiting.items() if name == source.name for each in runs.values()]
         if not own:
             return
         try:
@@ -147,8 +157,11 @@ class Waiting:
                     continue
             with self._lock:
                 self._failed.discard(each.uid)
-                if self._waiting.get(each.uid) is each:
-                    del self._waiting[each.uid]
+                runs = self._waiting.get((each.scheduler, each.number), {})
+                if runs.get(each.uid) is each:
+                    del runs[each.uid]
+                if not runs:
+                    self._waiting.pop((each.scheduler, each.number), None)
 
 
 def ended_by_scheduler(concluded: Concluded) -> Concluded:

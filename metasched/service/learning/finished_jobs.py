@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
@@ -46,6 +47,17 @@ WHOLE = 1.0
 #: Placements about a moment are kept in mind from so long after it on (s), when all of them are made, for the jobs
 #: that a loop submitted together; for so many moments.
 ALL_MADE, MOMENTS = 10.0, 16
+
+
+class Turns:
+    """Lets reports of one job be taken one after the other, whoever reports it: only then is the second one known."""
+
+    def __init__(self) -> None:
+        self._locks = tuple(Lock() for _ in range(64))
+
+    def of(self, job: EndedJob) -> Lock:
+        """The lock of a job's number."""
+        return self._locks[hash((job.scheduler, job.job)) % len(self._locks)]
 
 
 class EndedJobs:
@@ -87,7 +99,7 @@ class EndedJobs:
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
         self._placements = store.placements
-        self._waiting = Waiting(self._sources)
+        self._waiting, self._turns = Waiting(self._sources), Turns()
         self.askers = Askers()
         self.ledger = Ledger()
         # Placements settled before the past was remembered, so that none is counted twice; None from then on.
@@ -127,7 +139,8 @@ class EndedJobs:
         """
         check_times(job)
         self._keep(job)
-        taken = self._taken(job, sure)
+        with self._turns.of(job):
+            taken = self._taken(job, sure)
         if not sure:  # Where the database has refused it, it is reported again.
             self._on_report(job)
         return taken
@@ -139,7 +152,8 @@ class EndedJobs:
             return {"stored": False, "why": "its comment names no application, and no placement was requested for it"}
         if job.kind in LEFT_ALONE:
             return {"stored": False, "why": f"it is not handled: {job.kind}"}
-        if self._known(job):
+        # In this order: what is confirmed meanwhile is stored before it waits no more.
+        if (sure and self._waiting.holds(job)) or self._known(job):
             return {"stored": False, "why": "it has been reported before"}
         confirmable = not sure and self._waiting.concerns(job.scheduler)
         waiting = Pending(job.scheduler, job.job, job.end, job)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -317,6 +318,46 @@ def test_a_job_reported_before_the_daemon_has_caught_up_keeps_its_placement_and_
         found = here.store.placements.find("0a")
         assert found is not None
         assert found.outcome is not None
+
+
+@pytest.mark.parametrize("comment", ["", "metasched:app=cg,n=500"])
+def test_jobs_that_epilogs_and_their_scheduler_report_at_once_are_stored_and_learned_once(
+    tmp_path: Path, comment: str
+) -> None:
+    several = [job(number, comment=comment, submitted=NOW - 5.0) for number in range(40)]
+    fates = {each.job: replace(WELL, submitted=NOW - 5.0) for each in several}
+    with site(tmp_path, Scheduler("c", fates, ended=several)) as here:
+        alike = [asked(uid, NOW - 5.5) for uid in ("0a", "0b")]  # what each of them was is known, and not which
+        here.store.placements.add(alike)
+        here.jobs.askers.note(alike[0].question)
+
+        def report() -> None:
+            for each in several:
+                here.jobs.take(replace(each, start=NOW + 0.37, end=NOW + 9.37))
+
+        reporting = Thread(target=report)
+        reporting.start()
+        here.jobs.catch_up(NOW + 60.0)
+        reporting.join()
+        here.confirm()
+        here.confirm()
+        assert sorted(each.run.extra["job"] for each in here.store.runs.all()) == sorted(fates)
+        assert sorted(each.run.extra["job"] for each in here.learned) == sorted(fates)
+
+
+def test_a_job_without_a_mark_that_waits_is_not_taken_from_its_schedulers_records_too(tmp_path: Path) -> None:
+    first = job(comment="", start=NOW + 0.37, submitted=NOW - 5.0)
+    later = job(comment="", start=NOW + 60.0, end=NOW + 70.0, submitted=NOW - 5.0)
+    scheduler = Scheduler("c", {"7": replace(WELL, submitted=NOW - 5.0)})
+    with site(tmp_path, scheduler) as here:
+        alike = [asked(uid, NOW - 5.5) for uid in ("0a", "0b")]
+        here.store.placements.add(alike)
+        here.jobs.askers.note(alike[0].question)
+        here.jobs.take(first)
+        scheduler.ended = [replace(first, start=NOW), later]  # which ran again
+        here.jobs.catch_up(NOW + 80.0)
+        here.confirm()
+        assert [each.run.start_time for each in here.store.runs.all()] == [NOW + 60.0, NOW + 0.37]
 
 
 @pytest.mark.parametrize(("started", "ended"), [(5.0, 9.0), (0.0, 4.0)])
