@@ -200,6 +200,18 @@ def read_mark(comment: str) -> Mark | None:
     return None
 
 
+def mark_in(comment: str) -> str:
+    """The mark in a comment, without what stands around it; empty where there is none.
+
+    Examples
+    --------
+    >>> mark_in("night run metasched:app=cg,n=1400 (Ann)")
+    'metasched:app=cg,n=1400'
+    """
+    found = _MARK.search(comment)
+    return "" if found is None else found[0]
+
+
 def understood_mark(comment: str) -> Mark | None:
     """The mark in a comment; None where it has none, or one that says off.
 

@@ -28,18 +28,32 @@ GIVE_UP = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A job that waits: its number and scheduler, when it ended (s), and the job or its run that is stored already."""
+    """A job that waits.
+
+    Parameters
+    ----------
+    scheduler, number : of the job.
+    ended : when (s).
+    job, record : as it was reported; its run, where an earlier version of metasched kept only that.
+    stored : whether its run is stored already.
+    """
 
     scheduler: str
     number: str
     ended: float
     job: EndedJob | None = None
-    stored: RecordedRun | None = None
+    record: RecordedRun | None = None
+    stored: bool = False
+
+    @classmethod
+    def of(cls, job: EndedJob, *, stored: bool) -> Pending:
+        """A job that waits as it was reported."""
+        return cls(job.scheduler, job.job, job.end, job, stored=stored)
 
     @property
     def uid(self) -> str:
         """The uid of its run: a job that is run again waits once for each of its runs."""
-        run = self.job or self.stored
+        run = self.job or self.record
         assert run is not None  # noqa: S101
         return run.uid
 
@@ -48,7 +62,7 @@ class Pending:
         """When its run started (s), None where that is not known."""
         if self.job is not None:
             return self.job.start
-        return None if self.stored is None else self.stored.run.start_time
+        return None if self.record is None else self.record.run.start_time
 
     def is_earlier_than(self, fate: Fate) -> bool:
         """Whether its scheduler speaks of a later run: the job was put back into the queue after this one.

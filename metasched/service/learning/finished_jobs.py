@@ -112,9 +112,14 @@ class EndedJobs:
         self._ended: deque[EndedJob] = deque(maxlen=REMEMBERED_JOBS)
 
     def expect(self) -> None:
-        """Look out for the jobs of placements made before the daemon started."""
+        """Look out for the jobs of placements made before the daemon started, and go on waiting for those that wait."""
         for advice in self._placements.recent(MOST_OPEN, settled=False):
             self.askers.note(advice.question)
+        self._store.waiting.forget(self._now() - REACH)
+        for each in self._store.waiting.all():
+            if self._waiting.concerns(each.job.scheduler):
+                self._keep(each.job)
+                self._waiting.add(Pending.of(each.job, stored=each.stored))
 
     def remember(self) -> list[AdvisedPlacement]:
         """Take up how good the advice was before the daemon started; return what became of it, newest first."""
@@ -156,9 +161,9 @@ class EndedJobs:
         if (sure and self._waiting.holds(job)) or self._known(job):
             return {"stored": False, "why": "it has been reported before"}
         confirmable = not sure and self._waiting.concerns(job.scheduler)
-        waiting = Pending(job.scheduler, job.job, job.end, job)
         if mark is None and confirmable:
-            self._waiting.add(waiting)
+            self._writer.ended(EndedRecord(job.uid, waiting=job)).result()
+            self._waiting.add(Pending.of(job, stored=False))
             return {"stored": False, "why": "its scheduler is asked for details"}
         concluded = self._concluded(job if confirmable else self.metered(job))
         if concluded is None:
@@ -167,10 +172,10 @@ class EndedJobs:
         if confirmable:
             record = replace(record, learnable=False)
             concluded = Concluded(record, None, None)
-        if not self._stored(concluded):
+        if not self._stored(concluded, waiting=job if confirmable else None):
             return {"stored": False, "why": "it has been reported before"}
         if confirmable:
-            self._waiting.add(replace(waiting, stored=record))
+            self._waiting.add(Pending.of(job, stored=True))
         return {"stored": True, "why": "", "learned": record.learnable}
 
     def confirm(self, source: Source) -> None:
@@ -194,7 +199,7 @@ class EndedJobs:
             if waits and self._waiting.concerns(record.run.extra.get("scheduler", "")):
                 job = _job_of(record.run)
                 self._keep(job)
-                self._waiting.add(Pending(job.scheduler, job.job, job.end, stored=record))
+                self._waiting.add(Pending(job.scheduler, job.job, job.end, record=record, stored=True))
         missed = [each for each in self._sources if each.name not in self._caught_up]
         for source, jobs in self._reported(missed, now - REACH):
             if isinstance(jobs, Exception):
@@ -260,12 +265,13 @@ class EndedJobs:
 
     def _confirmed(self, pending: Pending, fate: Fate | None) -> None:
         if pending.job is None:
-            assert pending.stored is not None  # noqa: S101
-            record = as_reported(pending.stored, fate or Fate(completed=None))
+            assert pending.record is not None  # noqa: S101
+            record = as_reported(pending.record, fate or Fate(completed=None))
             concluded: Concluded | None = Concluded(self._metered_record(record, fate), None, None)
         else:
             concluded = self._concluded(self.metered(_as_reported(pending.job, fate)))
         if concluded is None:
+            self._writer.ended(EndedRecord(pending.uid)).result()
             return
         concluded = replace(concluded, record=replace(concluded.record, uid=pending.uid))
         if fate is None:
@@ -278,7 +284,7 @@ class EndedJobs:
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
         elif not fate.completed and concluded.record.exit_status == 0:
             concluded = ended_by_scheduler(concluded)
-        self._stored(concluded, corrects=pending.stored is not None)
+        self._stored(concluded, corrects=pending.stored)
 
     def metered(self, job: EndedJob) -> EndedJob:
         """The job with its share of what its nodes drew, where that is known and it does not tell its energy itself."""
@@ -364,12 +370,15 @@ class EndedJobs:
             if node in running.nodes and not any(_is(running, begun, each) for each in (job, *beside)):
                 yield Occupant(begun, math.inf, running.processors[running.nodes.index(node)])
 
-    def _stored(self, ended: Concluded, *, corrects: bool = False) -> bool:
-        """Store a run with what became of its placement, and have it learned; tell whether it was new or corrected."""
+    def _stored(self, ended: Concluded, *, corrects: bool = False, waiting: EndedJob | None = None) -> bool:
+        """Store a run with what became of its placement, and have it learned; tell whether it was new or corrected.
+
+        ``waiting`` is the job as it was reported, where its scheduler has yet to confirm how it ended.
+        """
         placement = ended.placement if ended.outcome is not None else None
         if placement is not None and (meanwhile := self._settled_meanwhile) is not None:
             meanwhile.add(placement)  # Before it is stored, where it might be remembered from.
-        job = EndedRecord(ended.record, placement, ended.outcome, corrects)
+        job = EndedRecord(ended.record.uid, ended.record, placement, ended.outcome, corrects, waiting)
         if ended.record.uid not in self._writer.ended(job).result():
             return False
         if not corrects:

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.records import InputError
-from metasched.store.database import load_blocks
+from metasched.store.database import load_blocks, waiting_jobs
 from metasched.store.database.engine import reading
 from metasched.store.database.store import Store
 from metasched.store.database.tables import LoadBlockRow, PlacementRow, RunRow, table
@@ -75,11 +75,17 @@ def check(store: Store) -> tuple[str, ...]:
             for row in connection.execute(select(*columns, PlacementRow.outcome)):
                 read(partial(AdvisedPlacement.read, *row))
 
+    def each_waiting_job() -> None:
+        with reading(store.engine, long=True) as connection:
+            for row in connection.execute(waiting_jobs.QUERY):
+                read(partial(waiting_jobs.read, row))
+
     def each_block() -> None:
         with reading(store.engine, long=True) as connection:
             for minute in connection.scalars(select(LoadBlockRow.minute)).all():
                 load_blocks.read(connection, minute, minute + load_blocks.MINUTE)
 
-    for part in (each_run, each_model, each_placement, each_block, store.tokens.all, store.modes.newest):
+    rows = (each_run, each_model, each_placement, each_waiting_job, each_block)
+    for part in (*rows, store.tokens.all, store.modes.newest):
         read(part)
     return tuple(found[:MOST])

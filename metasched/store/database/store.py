@@ -24,6 +24,7 @@ from metasched.store.database.run_records import RunRecords
 from metasched.store.database.schema import bring_up
 from metasched.store.database.sent_job_records import SentJobRecords
 from metasched.store.database.tokens import Tokens
+from metasched.store.database.waiting_jobs import WaitingJobs
 
 
 class Store:
@@ -31,7 +32,8 @@ class Store:
 
     Attributes
     ----------
-    runs, loads, models, placements, tokens, modes, ended, past_jobs, sent_jobs : records, each with verbs of its own.
+    runs, loads, models, placements, tokens, modes, ended, waiting, past_jobs, sent_jobs : records, each with verbs of
+        its own.
 
     Examples
     --------
@@ -51,7 +53,8 @@ class Store:
         self._engine = engine
         self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
-        self.ended, self.past_jobs, self.sent_jobs = EndedRecords(engine), PastJobs(engine), SentJobRecords(engine)
+        self.ended, self.waiting = EndedRecords(engine), WaitingJobs(engine)
+        self.past_jobs, self.sent_jobs = PastJobs(engine), SentJobRecords(engine)
 
     @classmethod
     def open(cls, location: str | os.PathLike[str] | None = None, *, timeout: float = 10.0, new: bool = True) -> Self:

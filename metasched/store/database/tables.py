@@ -1,4 +1,4 @@
-"""The tables of the database: runs, loads, models, placements, tokens, modes, sent jobs.
+"""The tables of the database: runs, loads, models, placements, tokens, modes, sent and waiting jobs.
 
 This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
 holds the two together.
@@ -153,6 +153,19 @@ class PlacementRow(Base):
     question: Mapped[dict[str, Any]]
     answer: Mapped[dict[str, Any]]
     outcome: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class WaitingJobRow(Base):
+    """An ended job as it was reported, and when it ended (s), until its scheduler has confirmed how.
+
+    ``uid`` is that of its run, which is stored already if its comment has a mark.
+    """
+
+    __tablename__ = "waiting_jobs"
+
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    ended_at: Mapped[float]
+    document: Mapped[dict[str, Any]]
 
 
 class SentJobRow(Base):

@@ -18,8 +18,8 @@ from metasched.store.database.run_records import RecordedRun
 JOB = EndedJob("c", "7", "", "p", ("n0",), 1, 100.0, 500.0, 0)
 RUN = Run("a", "c", 9.0, 1, 0.5, 9.0, 400.0, start_time=100.0)
 REPORTED = Pending("c", "7", 500.0, job=JOB)
-STORED = Pending("c", "7", 500.0, stored=RecordedRun(RUN, uid="0" * 32))
-UNDATED = Pending("c", "7", 500.0, stored=RecordedRun(Run("a", "c", 9.0, 1, 0.5, 9.0, 400.0), uid="1" * 32))
+STORED = Pending("c", "7", 500.0, record=RecordedRun(RUN, uid="0" * 32))
+UNDATED = Pending("c", "7", 500.0, record=RecordedRun(Run("a", "c", 9.0, 1, 0.5, 9.0, 400.0), uid="1" * 32))
 
 
 @pytest.mark.parametrize(

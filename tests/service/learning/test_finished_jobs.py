@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from quiet_scheduler import QuietScheduler
+from sqlalchemy import update
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
 from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
@@ -29,8 +30,10 @@ from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.ended_records import EndedRecord
+from metasched.store.database.engine import writing
 from metasched.store.database.run_records import RecordedRun, Selection
 from metasched.store.database.store import Store
+from metasched.store.database.tables import WaitingJobRow
 from metasched.store.errors import StoreError
 from monitors.sources.power_history import Drawn, PowerHistory
 
@@ -159,7 +162,7 @@ def refuse(here: Site, job: str, patched: pytest.MonkeyPatch) -> None:
     """Let the database take no job of this number."""
 
     def refusing(ended: Collection[EndedRecord]) -> frozenset[str]:
-        if any(each.record.run.extra["job"] == job for each in ended):
+        if any(each.record and each.record.run.extra["job"] == job for each in ended):
             raise StoreError("is locked by another process")
         return here.store.ended.add(ended)
 
@@ -211,8 +214,9 @@ def test_a_job_whose_placement_waits_to_be_stored_is_matched_with_it(
             advised = asked("0a", NOW - 20.0, script=digest(b"one"))
             here.jobs.askers.note(advised.question)
             here.writer.placements([advised])
-            here.jobs.take(job(7, comment="", script=digest(b"one")))
-            here.confirm()
+            with pytest.raises(StoreError, match="locked"):  # its epilog keeps it
+                here.jobs.take(job(7, comment="", script=digest(b"one")))
+        here.jobs.take(job(7, comment="", script=digest(b"one")))
         here.confirm()
         found = here.store.placements.find("0a")
         assert found is not None
@@ -784,6 +788,83 @@ def test_a_run_without_samples_is_known_to_be_unmeasured(tmp_path: Path) -> None
         }
         assert all(math.isnan(value) for number in ("7", "8") for value in loads[number])
         assert loads["9"] == (0.5, 90.0)
+
+
+PLACED, UNMARKED = "night metasched:app=cg,n=500,placement=0a (Ann)", "night"
+
+
+@pytest.mark.parametrize("comment", [PLACED, UNMARKED])
+def test_a_job_that_waits_when_the_daemon_is_killed_has_its_outcome_and_is_learned_once_afterwards(
+    tmp_path: Path, comment: str
+) -> None:
+    scheduler = Scheduler("c", {"7": Fate(completed=None)})
+    reported = job(comment=comment, start=NOW + 0.37, submitted=NOW - 5.0, script=digest(b"one"))
+    with site(tmp_path, scheduler) as before:
+        advised = asked("0a", NOW - 5.5, script=digest(b"one"))
+        before.store.placements.add([advised])
+        before.jobs.askers.note(advised.question)
+        before.jobs.take(reported)
+        before.confirm()
+    scheduler.ended = [replace(reported, start=NOW, comment="", script="")]  # its scheduler knows less
+    with site(tmp_path, scheduler) as here:
+        (waiting,) = here.store.waiting.all()
+        assert waiting.job == replace(reported, comment="metasched:app=cg,n=500,placement=0a" * (comment == PLACED))
+        here.jobs.expect()
+        here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        scheduler.known["7"] = WELL
+        here.confirm()
+        here.jobs.take(reported)  # its epilog was not answered
+        here.confirm()
+        assert [(each.uid, each.run.execution_time) for each in here.learned] == [
+            (reported.uid, reported.end - reported.start)
+        ]
+        assert [each.uid for each in here.store.runs.all()] == [reported.uid]
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is not None
+        assert here.store.waiting.all() == ()
+
+
+def test_jobs_wait_until_they_are_confirmed_forgotten_or_known_to_be_no_runs(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": Fate(completed=None), "8": WELL, "9": WELL})
+    with site(tmp_path, scheduler) as here:
+        here.store.placements.add([asked("0a", NOW - 900.0)])
+        here.jobs.askers.note(asked("0a", NOW - 900.0).question)
+        here.jobs.take(job(7))
+        here.jobs.take(job(8, comment="", submitted=NOW - 5.0))
+        here.jobs.take(job(9))
+        here.jobs.take(job(10))
+        here.jobs.take(job(11, comment="", name="other"))
+        assert {each.job.job: each.stored for each in here.store.waiting.all()} == {
+            "7": True, "8": False, "9": True, "10": True,
+        }  # fmt: skip
+        here.confirm()
+        assert [each.job.job for each in here.store.waiting.all()] == ["7"]
+        assert sorted(here.runs()) == ["10", "7", "9"]
+
+
+def test_a_job_that_nobody_confirms_does_not_wait_for_ever(tmp_path: Path) -> None:
+    with site(tmp_path, Scheduler("c", down=True)) as here:
+        here.jobs.take(job(7, start=NOW - 9e6, end=NOW - 8e6))
+        here.jobs.take(job(8))
+    with site(tmp_path) as here:
+        here.jobs.expect()
+        assert [each.job.job for each in here.store.waiting.all()] == ["8"]
+
+
+def test_a_waiting_job_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": WELL, "8": WELL})
+    with site(tmp_path, scheduler) as here:
+        for number in (7, 8):
+            here.jobs.take(job(number))
+        with writing(here.store.engine) as connection:
+            change = update(WaitingJobRow).where(WaitingJobRow.uid == job(7).uid)
+            connection.execute(change.values(document={"scheduler": "c", "later": 1}))
+    with site(tmp_path, scheduler) as here:
+        here.jobs.expect()
+        here.confirm()
+        assert [each.run.extra["job"] for each in here.learned] == ["8"]
 
 
 def test_a_run_forgotten_while_it_waits_is_not_learned_when_its_scheduler_confirms_it(tmp_path: Path) -> None:

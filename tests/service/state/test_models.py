@@ -121,7 +121,7 @@ def test_a_run_that_was_confirmed_late_is_learned_and_the_one_after_it_not_twice
     learned_by(path, 0)  # there was no model yet: it begins with all that it may learn
     with Store.open(path) as store:
         assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 1
-        store.ended.add([EndedRecord(replace(early, learnable=True), corrects=True)])
+        store.ended.add([EndedRecord(early.uid, replace(early, learnable=True), corrects=True)])
     assert learned_by(path, 1) == [300.0]
 
 

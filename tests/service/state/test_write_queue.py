@@ -98,7 +98,7 @@ def test_whatever_waits_for_a_locked_database_waits_once(tmp_path: Path, monkeyp
         waiting: list[Future[Any]] = [
             writes.loads([Load(1.0, "n0", 0.5, 90.0)]),
             writes.runs([record]),
-            writes.ended(EndedRecord(RecordedRun(record.run, 0, True, "0" * 32))),
+            writes.ended(EndedRecord("0" * 32, RecordedRun(record.run, 0, True, "0" * 32))),
         ]
         with locked(path):
             writes.start()
@@ -167,14 +167,14 @@ def test_the_outcome_of_a_job_waits_until_its_placement_is_stored(tmp_path: Path
                 "CREATE TRIGGER full BEFORE INSERT ON placements BEGIN SELECT raise(ABORT, 'disk is full'); END"
             )
         writes.placements([placement(1)])
-        ended = writes.ended(EndedRecord(record))
+        ended = writes.ended(EndedRecord(record.uid, record))
         writes.start()
         with pytest.raises(StoreError, match="full"):
             ended.result(60.0)
         assert store.runs.all() == ()
         with store.engine.begin() as connection:
             connection.exec_driver_sql("DROP TRIGGER full")
-        assert writes.ended(EndedRecord(record)).result(60.0) == {record.uid}
+        assert writes.ended(EndedRecord(record.uid, record)).result(60.0) == {record.uid}
         assert len(store.placements.recent()) == 1
         writes.stop()
 

@@ -138,9 +138,11 @@ def placements(store: Store, source: random.Random, now: list[float]) -> Iterato
     store.placements.add(made[4:])
     outcome = Outcome("c9", "q", ("n2", "n3"), 4, 12.0, 1, None, "77", "s", START + 1.0)
     yield [store.placements.settle(f"{number:032x}", outcome) for number in (0, 0, 3, 99)]
-    ended = [EndedRecord(record(source, 30 + at, START), f"{at:032x}", outcome, at == 4) for at in range(3, 7)]
+    runs = {at: record(source, 30 + at, START) for at in range(3, 7)}
+    ended = [EndedRecord(run.uid, run, f"{at:032x}", outcome, at == 4) for at, run in runs.items()]
     yield store.ended.add(ended), store.ended.add(ended)
-    yield store.ended.add([EndedRecord(record(source, 35, START), None, outcome, True)])
+    again = record(source, 35, START)
+    yield store.ended.add([EndedRecord(again.uid, again, None, outcome, True)])
     for settled in (None, True, False):
         for users in (None, ["ada"], ["bob", "cy"]):
             found = store.placements.recent(4, settled=settled, users=users)

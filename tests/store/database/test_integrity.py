@@ -57,6 +57,7 @@ def test_sixty_flipped_bits_are_found(tmp_path: Path) -> None:
         "UPDATE models SET document = CAST(x'80ff' AS TEXT)",
         "UPDATE runs SET processors = -4",
         "UPDATE placements SET answer = '{}'",
+        "INSERT INTO waiting_jobs VALUES ('0a', 5.0, '{}')",
         "INSERT INTO load_blocks VALUES (60, '[\"n0\"]', x'00')",
     ],
 )
