@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import stat
 import sys
 import threading
 import time
@@ -24,8 +25,8 @@ DEADLINE, LONGEST = 0.2, 2.0
 REFUSED = (400, 413, 422)
 #: Bytes of a script that count, and of an answer that are read.
 MOST_SCRIPT, MOST_ANSWER = 65536, 262144
-#: Bytes of a comment that are sent.
-MOST_COMMENT = 65536
+#: Bytes of a comment that are sent, and of a report, of which a comment and the names of nodes are the longest parts.
+MOST_COMMENT, MOST_REPORT = 65536, 1048576
 
 
 class _Local(http.client.HTTPConnection):
@@ -184,15 +185,15 @@ def reach(found: Dict[str, str]) -> None:
 def tell(found: Dict[str, str], waiting: List[Path]) -> None:
     """Tell the daemon of jobs, oldest first, until it does not answer or the time is over.
 
-    A job that it cannot take now is kept and goes to the end of the queue: it holds up no other.
+    A job that it cannot take now is kept and goes to the end of the queue: it holds up no other, nor does a file that
+    cannot be read.
     """
     headers = authorized(found)
-    over = time.monotonic() + PATIENCE
-    for path in waiting[:MOST]:
-        try:
-            body = path.read_bytes()
-        except FileNotFoundError:
-            continue  # another epilog has sent it
+    over, told = time.monotonic() + PATIENCE, 0
+    for path in waiting:
+        body = _report(path)
+        if body is None:
+            continue
         connection = connected(found)
         try:
             connection.request("POST", "/v1/jobs", body, headers)
@@ -209,8 +210,23 @@ def tell(found: Dict[str, str], waiting: List[Path]) -> None:
                 path.rename(path.with_suffix(".refused"))
             else:
                 os.utime(str(path))
-        if time.monotonic() > over:
+        told += 1
+        if told == MOST or time.monotonic() > over:
             return
+
+
+def _report(path: Path) -> Optional[bytes]:
+    """What a file of a job says; None where it cannot be read, or another epilog has sent it."""
+    try:
+        if path.stat().st_size > MOST_REPORT:
+            path.rename(path.with_suffix(".refused"))
+            return None
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        print("metasched: {}".format(error), file=sys.stderr)
+        return None
 
 
 def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Path]:
@@ -224,8 +240,10 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Path]:
             fresh.rename(path)
     kept = []
     for path in state.glob("ended.*.json"):
-        with suppress(FileNotFoundError):
-            kept.append((path.stat().st_mtime, path))
+        with suppress(OSError):
+            there = path.stat()
+            if stat.S_ISREG(there.st_mode):
+                kept.append((there.st_mtime, path))
     return [path for _, path in sorted(kept)]
 
 

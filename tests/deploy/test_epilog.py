@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -119,6 +120,45 @@ def test_a_job_that_breaks_the_daemon_holds_up_no_other(folder: Path, status: in
         run(folder, address, "--tell")
         run(folder, address, "--tell")
     assert kept(folder) == {"1"}
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "huge"])
+def test_what_is_no_file_of_a_job_holds_up_none(kind: str, folder: Path) -> None:
+    for number in range(60):  # more than are told at once
+        path = folder / "hooks" / f"ended.{100 + number}.5.0.json"
+        if kind == "folder":
+            path.mkdir()
+        elif kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "loop":
+            path.symlink_to(path)
+        else:
+            with path.open("wb") as file:
+                file.truncate(2**40)
+        os.utime(path, (1e8, 1e8), follow_symlinks=kind != "loop")
+    with answering(lambda job: 200) as (address, answer):
+        run(folder, address, "--tell")
+        assert answer == ["1", "2", "3"]
+    assert len(kept(folder, "refused")) == (60 if kind == "huge" else 0)
+
+
+def test_a_file_that_cannot_be_read_holds_up_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = Path.read_bytes
+
+    def refusing(path: Path) -> bytes:
+        if path.name == "ended.1.5.0.json":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.syspath_prepend(str(folder))
+    hooks = importlib.import_module("metasched_hooks")
+    monkeypatch.setattr(Path, "read_bytes", refusing)
+    with answering(lambda job: 200) as (address, answer):
+        hooks.tell({"address": address}, sorted((folder / "hooks").iterdir()))
+        assert answer == ["2", "3"]
+    assert "Permission denied" in capsys.readouterr().err
 
 
 def test_while_nobody_listens_jobs_are_kept(folder: Path) -> None:
