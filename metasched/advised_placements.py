@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from metasched.modes import Mode
 from metasched.placement.clusters.constraints import Constraints, Name, Positive
-from metasched.placement.explaining.documents import PlacementTable
+from metasched.placement.explaining.documents import IntervalTable, PlacementTable
 from metasched.records import FASTEST, SLOWEST, InputError, Placement, Prediction, Settings
 from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
@@ -155,6 +155,12 @@ class Answer(Message):
     move: Move | None = None
 
 
+def _prediction(value: Any) -> Any:
+    if not isinstance(value, dict) or "interval" not in value:
+        return value
+    return value | {"interval": IntervalTable.model_validate(value["interval"]).record()}
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of the job that a placement was advised for.
@@ -178,7 +184,7 @@ class Outcome:
     processors: int
     execution_time: float
     exit_status: int
-    predicted: Prediction | None = None
+    predicted: Annotated[Prediction | None, BeforeValidator(_prediction)] = None
     job: str = ""
     scheduler: str = ""
     start: float | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,6 +30,16 @@ def read(document: dict[str, Any]) -> AdvisedPlacement:
 
 def test_what_is_written_reads_back() -> None:
     assert read(ADVISED.as_dict()) == ADVISED
+
+
+def test_an_interval_without_an_end_is_written_as_json_and_reads_back() -> None:
+    unbounded = replace(PREDICTION, interval=Interval(8.0, math.inf, 0.9))
+    answer = ANSWER.model_copy(update={"placement": replace(PLACEMENT, prediction=unbounded)})
+    advised = AdvisedPlacement(4.0, ASK, answer, replace(OUTCOME, predicted=unbounded))
+    written = json.dumps(advised.as_dict(), allow_nan=False)
+    assert read(json.loads(written)) == advised
+    earlier = written.replace('"high": null', '"high": Infinity')  # as versions wrote it that used SQLite
+    assert read(json.loads(earlier)) == advised
 
 
 def test_a_placement_is_spelled_as_rank_spells_it() -> None:

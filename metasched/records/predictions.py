@@ -22,9 +22,16 @@ class Interval:
         """Whether an outcome lies in the interval."""
         return self.low <= outcome <= self.high
 
-    def as_dict(self) -> dict[str, float]:
-        """The interval as the JSON contract spells it."""
-        return {"low": self.low, "high": self.high, "level": self.level}
+    def as_dict(self) -> dict[str, float | None]:
+        """The interval as the JSON contract spells it: an end that is infinite, which JSON cannot hold, is null.
+
+        Examples
+        --------
+        >>> Interval(5.0, math.inf, 0.9).as_dict()
+        {'low': 5.0, 'high': None, 'level': 0.9}
+        """
+        low, high = (end if math.isfinite(end) else None for end in (self.low, self.high))
+        return {"low": low, "high": high, "level": self.level}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,14 +13,18 @@ import numpy as np
 import pytest
 from sqlalchemy import create_engine, text
 
-from metasched.records import InputError, Load, Run
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
+from metasched.jobs import EndedJob
+from metasched.records import InputError, Interval, Load, Prediction, Run
 from metasched.store import spool
 from metasched.store.database.backup import backup, restore
+from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.engine import connect
 from metasched.store.database.leadership import Leadership
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.schema import VERSION_TABLE
 from metasched.store.database.store import Store
+from metasched.store.database.waiting_jobs import WaitingJob
 from metasched.store.errors import StoreError
 from tests.system.real_postgresql import server, url, why_not
 
@@ -53,6 +59,33 @@ def test_runs_loads_and_models_come_out_as_they_went_in(url: str) -> None:
         np.testing.assert_array_equal(store.loads.all(node="n0").time, [0, 10, 20])
         assert store.models.save("cg", "c8", {"format": 1}) == 1
         assert store.models.document("cg", "c8") == {"format": 1}
+
+
+def test_the_outcome_of_a_prediction_without_an_upper_end_is_stored(url: str) -> None:
+    predicted = Prediction(10.0, Interval(8.0, math.inf, 0.9), "a model")
+    outcome = Outcome("c8", "p", ("n1",), 4, 11.0, 0, predicted)
+    ask = Ask(application="cg", problem_size=900.0)
+    answer = Answer(id="0" * 32, mode="shadow", steer="nodes", placed=False, message="")
+    with Store.open(url) as store:
+        store.placements.add([AdvisedPlacement(5.0, ask, answer)])
+        record = RecordedRun(RUN)
+        assert store.ended.add([EndedRecord(record.uid, record, "0" * 32, outcome)]) == {record.uid}
+        found = store.placements.find("0" * 32)
+        assert found is not None
+        assert found.outcome == outcome
+
+
+def test_a_job_waits_until_it_is_stored_as_it_ended(url: str) -> None:
+    job = EndedJob(
+        "c8", "77", "x metasched:app=cg,n=5 y", "p", ("n0", "n1"), 4, 100.5, 112.75, 0, devices=(("gpu", "v"),)
+    )
+    record = RecordedRun(RUN, 0, learnable=False, uid=job.uid)
+    with Store.open(url) as store:
+        assert store.ended.add([EndedRecord(job.uid, record, waiting=job)]) == {job.uid}
+        assert store.waiting.all() == (WaitingJob(replace(job, comment="metasched:app=cg,n=5"), stored=True),)
+        assert store.ended.add([EndedRecord(job.uid, replace(record, learnable=True), corrects=True)]) == {job.uid}
+        assert store.waiting.all() == ()
+        assert len(store.runs.learnable()) == 1
 
 
 def test_a_run_that_waited_for_the_server_is_stored_whatever_the_password(

@@ -34,6 +34,10 @@ class IntervalTable(EndsTable):
 
     level: Annotated[float, Field(gt=0, lt=1)]
 
+    def record(self) -> Interval:
+        """The interval as the record of a prediction."""
+        return Interval(*_ends(self), self.level)
+
 
 class PlacementTable(_Table):
     """A placement of a ranking: the set of nodes, its prediction and wait (s), and its costs by term."""
@@ -65,8 +69,7 @@ class PlacementTable(_Table):
             self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth,
             self.processes_per_node, self.threads, self.frequency,
         )  # fmt: skip
-        interval = Interval(*_ends(self.interval), self.interval.level)
-        prediction = Prediction(self.execution_time, interval, self.model, tuple(self.warnings))
+        prediction = Prediction(self.execution_time, self.interval.record(), self.model, tuple(self.warnings))
         further = (self.energy, self.success, self.power_limit)
         return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *further)
 
