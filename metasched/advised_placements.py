@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
 
 from metasched.modes import Mode
-from metasched.placement.clusters.constraints import Constraints, Name, Positive
+from metasched.placement.clusters.constraints import Constraints, Name, Positive, Text
 from metasched.placement.explaining.documents import IntervalTable, PlacementTable
 from metasched.records import FASTEST, SLOWEST, InputError, Placement, Prediction, Settings
 from metasched.validation import first_error
@@ -46,7 +46,7 @@ class SettingsAsked(Message):
 
     processes_per_node: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     threads: Annotated[int, Field(ge=1, le=10_000_000)] = 1
-    parameters: dict[str, Number | str] = Field(default_factory=dict)
+    parameters: dict[Text, Number | Text] = Field(default_factory=dict)
     frequency: Annotated[float, Field(ge=SLOWEST, le=FASTEST)] | None = None
 
     @property
@@ -63,7 +63,7 @@ class Demands(Constraints, SettingsAsked):
 
     application: Name
     problem_size: Positive
-    scheduler: Annotated[str, Field(max_length=255)] = ""
+    scheduler: Text = ""
     partitions: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
 
     def constraints(self, described: Constraints) -> Constraints:
@@ -98,14 +98,14 @@ class Ask(Demands):
     """
 
     time_limit: Positive | None = None
-    user: Annotated[str, Field(max_length=255)] = ""
-    name: Annotated[str, Field(max_length=255)] = ""
-    job: Annotated[str, Field(max_length=64)] = ""
+    user: Text = ""
+    name: Text = ""
+    job: Annotated[Text, Field(max_length=64)] = ""
     script: Digest = ""
     command: Digest = ""
-    qos: Annotated[str, Field(max_length=255)] = ""
-    login: Annotated[str, Field(max_length=255)] = ""
-    account: Annotated[str, Field(max_length=255)] = ""
+    qos: Text = ""
+    login: Text = ""
+    account: Text = ""
     trial: bool = False
 
 

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field
 from metasched.advised_placements import Demands, Digest, Fraction, Message, Number, SettingsAsked, Weight
 from metasched.jobs import Kind
 from metasched.modes import Mode
-from metasched.placement.clusters.constraints import Count, Name, Positive
+from metasched.placement.clusters.constraints import Count, Name, Positive, Text
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.predictors.robust.known_runs import BORROWED
@@ -52,10 +52,10 @@ class RunIn(SettingsAsked):
     start_time: Number | None = None
     nodes: Annotated[list[Name], Field(max_length=100_000)] = Field(default_factory=list)
     exit_status: Annotated[int, Field(ge=0, le=65535)] = 0
-    user: Annotated[str, Field(max_length=255)] = ""
+    user: Text = ""
     uid: Uid | None = None
     energy: Positive | None = None
-    energy_covers: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
+    energy_covers: Annotated[Text, Field(max_length=LONGEST_WORD)] = ""
 
 
 class RunsIn(Message):
@@ -68,7 +68,7 @@ class ForgetIn(Message):
     """Which runs to forget: those that fit all that is given, at least one of ids, user, since and until (s)."""
 
     ids: Annotated[list[Uid] | None, Field(min_length=1, max_length=1000)] = None
-    user: Annotated[str, Field(max_length=255)] | None = None
+    user: Text | None = None
     since: Number | None = None
     until: Number | None = None
     application: Name | None = None
@@ -86,23 +86,23 @@ class JobIn(Message):
     scheduler: Name
     job: Name
     comment: Annotated[str, Field(max_length=65_536)] = ""
-    partition: Annotated[str, Field(max_length=255)] = ""
-    nodes: Annotated[str, Field(max_length=65_536)]
+    partition: Text = ""
+    nodes: Annotated[Text, Field(max_length=65_536)]
     processors: Count | None = None
     start: Positive
     end: Positive
     exit_status: Annotated[int, Field(ge=0, le=65535)] = 0
-    user: Annotated[str, Field(max_length=255)] = ""
-    name: Annotated[str, Field(max_length=255)] = ""
+    user: Text = ""
+    name: Text = ""
     submitted: Positive | None = None
     kind: Kind = ""
     script: Digest = ""
     processes_per_node: Count | None = None
     threads: Count | None = None
     energy: Positive | None = None
-    energy_covers: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
+    energy_covers: Annotated[Text, Field(max_length=LONGEST_WORD)] = ""
     frequency: Clock | None = None
-    devices: dict[Literal["gpu", "gpus", "gres"], Number | str] | None = None
+    devices: dict[Literal["gpu", "gpus", "gres"], Number | Text] | None = None
 
 
 class RankIn(Demands):
@@ -114,13 +114,13 @@ class RankIn(Demands):
     with few runs count with.
     """
 
-    drain: Annotated[str, Field(max_length=65_536)] = ""
+    drain: Annotated[Text, Field(max_length=65_536)] = ""
     later: bool = False
     lent: Annotated[list[LentRun], Field(max_length=BORROWED)] = Field(default_factory=list)
     weights: dict[Literal["time", "core_hours", "energy", "risk", "harm"], Weight] = Field(default_factory=dict)
     saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     near_tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    rotate: Annotated[str, Field(max_length=255)] | None = None
+    rotate: Text | None = None
     pareto: bool = False
     stale_after: Annotated[float, Field(ge=0, allow_inf_nan=False)] = STALE_AFTER
     forecast: bool = True
@@ -143,7 +143,7 @@ class SitesIn(Demands):
     held_by: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
     sites: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
     send: bool = False
-    via: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=16)] = Field(default_factory=list)
+    via: Annotated[list[Annotated[Text, Field(max_length=64)]], Field(max_length=16)] = Field(default_factory=list)
     within: Annotated[float, Field(gt=0, le=60)] = 60.0
 
     def question(self) -> SitesQuestion:
@@ -161,7 +161,7 @@ class SiteJobIn(Message):
     One that was to be withdrawn and ``stays`` is where it was.
     """
 
-    site: Annotated[str, Field(max_length=64)] = ""
+    site: Annotated[Text, Field(max_length=64)] = ""
     job: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_.\[\]+-]*$")] = ""
     data: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
     seconds: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
@@ -171,7 +171,7 @@ class SiteJobIn(Message):
 class SiteLinkIn(Message):
     """What an agent measured of the link to a site: bandwidth (Mbit/s), round trip (s), and how long ago (s)."""
 
-    site: Annotated[str, Field(min_length=1, max_length=64)]
+    site: Annotated[Text, Field(min_length=1, max_length=64)]
     bandwidth: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
     round_trip: Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
     age: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0.0
@@ -180,7 +180,7 @@ class SiteLinkIn(Message):
 class SiteLinksIn(Message):
     """What the agent of a site measured of the links from there to other sites."""
 
-    site: Annotated[str, Field(min_length=1, max_length=64)]
+    site: Annotated[Text, Field(min_length=1, max_length=64)]
     links: Annotated[list[SiteLinkIn], Field(min_length=1, max_length=1000)]
 
 
@@ -192,11 +192,11 @@ class RunningIn(Message):
     scheduler (MB), by ``bandwidth`` (Mbit/s). ``partitions`` are those that it may move to, all where empty.
     """
 
-    job: Annotated[str, Field(max_length=64)] = ""
-    scheduler: Annotated[str, Field(max_length=255)] = ""
-    application: Annotated[str, Field(max_length=255)] = ""
+    job: Annotated[Text, Field(max_length=64)] = ""
+    scheduler: Text = ""
+    application: Text = ""
     problem_size: Positive | None = None
-    nodes: Annotated[str, Field(max_length=65_536)] = ""
+    nodes: Annotated[Text, Field(max_length=65_536)] = ""
     processors: Count | None = None
     running_for: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     done: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -253,24 +253,24 @@ class ModeIn(Message):
 class ExpectIn(Message):
     """A job whose run time is to be expected by what accounting tells of past ones."""
 
-    user: Annotated[str, Field(min_length=1, max_length=255)]
+    user: Name
     processors: Count
     requested_time: Positive
-    cluster: Annotated[str, Field(max_length=255)] | None = None
-    name: Annotated[str, Field(max_length=1000)] = ""
-    executable: Annotated[str, Field(max_length=1000)] = ""
-    partition: Annotated[str, Field(max_length=255)] = ""
-    account: Annotated[str, Field(max_length=255)] = ""
+    cluster: Text | None = None
+    name: Annotated[Text, Field(max_length=1000)] = ""
+    executable: Annotated[Text, Field(max_length=1000)] = ""
+    partition: Text = ""
+    account: Text = ""
 
 
 class WaitIn(ExpectIn):
     """A job that is not submitted yet, whose wait is asked for; by its time limit where no user is named."""
 
-    user: Annotated[str, Field(max_length=255)] = ""
-    partition: Annotated[str, Field(min_length=1, max_length=255)]
+    user: Text = ""
+    partition: Name
 
 
 class ForgetUserIn(Message):
     """The user whose past jobs are to be deleted."""
 
-    user: Annotated[str, Field(min_length=1, max_length=255)]
+    user: Name

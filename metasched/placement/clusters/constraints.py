@@ -106,6 +106,8 @@ def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+#: A name that may be empty. None holds a control character, which nobody types and PostgreSQL cannot hold in JSON.
+Text = Annotated[str, Field(max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 
@@ -143,7 +145,7 @@ class Constraints(ValidatedFields, BaseModel):
     features: Annotated[tuple[Name, ...], Field(max_length=100), AfterValidator(_sorted)] = ()
     exclusive: bool = False
     clusters: Annotated[tuple[Name, ...], Field(max_length=1000), AfterValidator(_sorted)] = ()
-    exclude: Annotated[str, Field(max_length=65_536), BeforeValidator(_exclude)] = ""
+    exclude: Annotated[Text, Field(max_length=65_536), BeforeValidator(_exclude)] = ""
     least_efficiency: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = LEAST_EFFICIENCY
 
     @model_validator(mode="after")

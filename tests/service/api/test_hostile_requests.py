@@ -6,12 +6,16 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from typing import Annotated
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
+from metasched.advised_placements import Ask, Message
+from metasched.service import schemas
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.store.roles import ROLES
@@ -54,6 +58,23 @@ def heads(daemon: Daemon) -> dict[str, dict[str, str]]:
     made = {role: {"Authorization": f"Bearer {secret}"} for role, secret in secrets.items()}
     daemon.access.refresh()
     return made
+
+
+def texts() -> Iterator[tuple[type[Message], str]]:
+    """The fields of all requests, but comments, of which only marks are stored."""
+    for model in (Ask, *vars(schemas).values()):
+        if isinstance(model, type) and issubclass(model, Message):
+            yield from ((model, name) for name in model.model_fields if name != "comment")
+
+
+@pytest.mark.parametrize(("model", "name"), texts(), ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.filterwarnings("ignore:The 'validation_alias' attribute")
+def test_no_text_of_a_request_holds_what_a_database_cannot_hold(model: type[Message], name: str) -> None:
+    field = model.model_fields[name]
+    alone = TypeAdapter(Annotated[field.annotation, field])
+    for value in ("a\0b", ["a\0b"], {"a\0b": "x"}, {"x": "a\0b"}):
+        with pytest.raises(ValidationError):
+            alone.validate_python(value)
 
 
 @pytest.mark.parametrize(
