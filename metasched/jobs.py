@@ -201,7 +201,7 @@ def read_mark(comment: str) -> Mark | None:
 
 
 def mark_in(comment: str) -> str:
-    """The mark in a comment, without what stands around it; empty where there is none.
+    """The mark alone of a comment; empty if it has none.
 
     Examples
     --------

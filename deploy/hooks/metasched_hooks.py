@@ -189,7 +189,7 @@ def tell(found: Dict[str, str], waiting: List[Path]) -> None:
     cannot be read.
     """
     headers = authorized(found)
-    over, told = time.monotonic() + PATIENCE, 0
+    over, sent = time.monotonic() + PATIENCE, 0
     for path in waiting:
         body = _report(path)
         if body is None:
@@ -210,8 +210,8 @@ def tell(found: Dict[str, str], waiting: List[Path]) -> None:
                 path.rename(path.with_suffix(".refused"))
             else:
                 os.utime(str(path))
-        told += 1
-        if told == MOST or time.monotonic() > over:
+        sent += 1
+        if sent == MOST or time.monotonic() > over:
             return
 
 

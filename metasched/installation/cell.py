@@ -44,12 +44,13 @@ class Setting:
         return f"set {self.key} of {where} to {self.value}, before {self.before}"
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
-        assign(self.commands, self.place, self.key, self.value)
+        """Note in the journal how to undo the step, and carry it out."""
         cell = {name: self.commands.environment.get(f"SGE_{name.upper()}", "") for name in ("root", "cell")}
         journal.settings.append(
             cell | {"place": self.place, "key": self.key, "value": self.value, "before": self.before}
         )
+        journal.keep()
+        assign(self.commands, self.place, self.key, self.value)
 
 
 def assign(commands: GridEngineCommands, place: str, key: str, value: str) -> None:

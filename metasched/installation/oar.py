@@ -49,7 +49,7 @@ class AdmissionRule:
         return "" if self.there.text == self.text else f"renew the admission rule {self.there.number} by {self.file}"
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
+        """Carry the step out, and note in the journal how to undo it: OAR gives the rule its number."""
         words = ["--new", "--enabled", "--priority", str(PRIORITY)]
         if self.there is not None:
             words = ["--modify", self.there.number]

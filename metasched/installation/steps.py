@@ -1,7 +1,8 @@
 """Steps of an installation: what each would do, whether it is done already, and how it is undone.
 
 A file of the site is never replaced. What is written is noted with its digest, so that undoing removes what was written
-and keeps what somebody has changed since.
+and keeps what somebody has changed since. It is noted before it is written, so that an installation that is interrupted
+anywhere is undone as well, or completed by the next one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ BEGIN, END = "metasched: begin", "metasched: end"
 class Journal:
     """What was installed: digests of files by path, files that lines were added to, folders, memberships, settings.
 
-    Settings are a scheduler's own, each with what it was before.
+    Settings are a scheduler's own, each with what it was before. A file that was about to be renewed has the digests of
+    both texts, with a blank between them.
     """
 
     path: Path
@@ -48,6 +50,11 @@ class Journal:
         document = {name: value for name, value in vars(self).items() if name != "path"}
         write_text_atomically(self.path, json.dumps(document, indent=1) + "\n")
 
+    def keep(self) -> None:
+        """Write the journal if its folder is there; the first step makes it."""
+        if self.path.parent.is_dir():
+            self.write()
+
 
 class Step(Protocol):
     """One step; ``description`` says what it does, empty where there is nothing to do."""
@@ -57,7 +64,7 @@ class Step(Protocol):
         """What it does, empty where there is nothing to do."""
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
+        """Note in the journal how to undo the step, and carry it out."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class Write:
         there = self.path.read_text(encoding="utf-8", errors="replace")
         if there == self.text or self.settings:
             return ""
-        return f"renew {self.path}" if digest(there) == self.known else ""
+        return f"renew {self.path}" if digest(there) in self.known.split() else ""
 
     @property
     def kept(self) -> str:
@@ -91,9 +98,12 @@ class Write:
         return f"{self.path} was changed by hand and is left as it is"
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
+        """Note in the journal how to undo the step, and carry it out."""
+        place = str(self.path)
+        journal.files[place] = " ".join([*journal.files.get(place, "").split(), digest(self.text)])
+        journal.keep()
         write_text_atomically(self.path, self.text, self.mode)
-        journal.files[str(self.path)] = digest(self.text)
+        journal.files[place] = digest(self.text)
 
 
 @dataclass(frozen=True)
@@ -110,13 +120,14 @@ class Add:
         return f"add to {self.path}: {'; '.join(self.lines)}"
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
+        """Note in the journal how to undo the step, and carry it out."""
         # A file of the site may be in any encoding.
         before = self.path.read_bytes() if self.path.exists() else b""
         between = "" if before.endswith(b"\n") or not before else "\n"
         block = "".join(f"{line}\n" for line in (f"{self.comment} {BEGIN}", *self.lines, f"{self.comment} {END}"))
+        journal.blocks.setdefault(str(self.path), "there" if self.path.exists() else "made")
+        journal.keep()
         write_bytes_atomically(self.path, before + f"{between}{block}".encode())
-        journal.blocks[str(self.path)] = "there" if before else "made"
 
 
 @dataclass(frozen=True)
@@ -133,14 +144,15 @@ class Folder:
         return "" if self.path.is_dir() else f"create {self.path}, owner {self.owner}, mode {self.mode:04o}"
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
+        """Note in the journal how to undo the step, and carry it out."""
         missing = [each for each in (self.path, *self.path.parents) if not each.exists()]
+        journal.folders += [str(each) for each in reversed(missing) if str(each) not in journal.folders]
+        journal.keep()
         self.path.mkdir(parents=True)
         self.path.chmod(self.mode)
         if os.geteuid() == 0:
             found = pwd.getpwnam(self.owner)
             os.chown(self.path, found.pw_uid, found.pw_gid)
-        journal.folders += [str(each) for each in reversed(missing)]
 
 
 @dataclass(frozen=True)
@@ -161,9 +173,11 @@ class Join:
         return "" if inside or self.user == "root" else f"add {self.user} to the group {self.group}"
 
     def do(self, journal: Journal) -> None:
-        """Carry the step out, and note in the journal how to undo it."""
+        """Note in the journal how to undo the step, and carry it out."""
+        if [self.user, self.group] not in map(list, journal.members):
+            journal.members.append((self.user, self.group))
+        journal.keep()
         subprocess.run(["usermod", "-aG", self.group, self.user], check=True, timeout=60)  # noqa: S603, S607
-        journal.members.append((self.user, self.group))
 
 
 def install(steps: Iterable[Step], journal: Journal) -> None:
@@ -171,8 +185,7 @@ def install(steps: Iterable[Step], journal: Journal) -> None:
     for step in steps:
         if step.description:
             step.do(journal)
-            if journal.path.parent.is_dir():
-                journal.write()
+            journal.keep()
 
 
 def undoing(journal: Journal) -> list[str]:
@@ -186,7 +199,7 @@ def undoing(journal: Journal) -> list[str]:
     for path, known in journal.files.items():
         there = Path(path)
         if there.exists():
-            same = digest(there.read_text(encoding="utf-8", errors="replace")) == known
+            same = digest(there.read_text(encoding="utf-8", errors="replace")) in known.split()
             lines.append(f"remove {path}" if same else f"keep {path}, which was changed by hand")
     return lines + [f"remove {path} if it is empty" for path in reversed(journal.folders)]
 
@@ -220,7 +233,7 @@ def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None) 
                 there.unlink()
     for path, known in journal.files.items():
         there = Path(path)
-        if there.exists() and digest(there.read_text(encoding="utf-8", errors="replace")) == known:
+        if there.exists() and digest(there.read_text(encoding="utf-8", errors="replace")) in known.split():
             there.unlink()
     journal.path.unlink(missing_ok=True)
     for path in reversed(journal.folders):
@@ -229,16 +242,16 @@ def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None) 
 
 
 def without_block(text: bytes) -> bytes:
-    """A text without the lines that were added to it."""
-    kept, inside = [], False
+    """A text without the lines that were added to it; where their end is not marked any more, they stay."""
+    kept, added = list[bytes](), list[bytes]()
     for line in text.splitlines(keepends=True):
         if line.rstrip().endswith(BEGIN.encode()):
-            inside = True
-        elif line.rstrip().endswith(END.encode()) and inside:
-            inside = False
-        elif not inside:
-            kept.append(line)
-    return b"".join(kept)
+            kept, added = [*kept, *added], [line]
+        elif line.rstrip().endswith(END.encode()) and added:
+            added = []
+        else:
+            (added or kept).append(line)
+    return b"".join([*kept, *added])
 
 
 def digest(text: str) -> str:

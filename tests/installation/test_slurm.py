@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from metasched.cli import main
 from metasched.doctor.hooks import lua_error
 from metasched.doctor.slurm import check_slurm
+from metasched.installation import steps
 from metasched.installation.deployed import deployed
 from metasched.installation.plan import Plan
 from metasched.installation.steps import digest, install
@@ -69,6 +72,90 @@ def test_the_plan_changes_nothing_and_the_setup_is_undone_to_the_byte(
     assert setup(site, "--undo", "--yes") == 0
     assert files(site) == before
     assert sorted(path.name for path in site.iterdir()) == ["slurm"]
+
+
+class Interrupted(BaseException):
+    """What ends a setup at once, as the loss of power does."""
+
+
+class Writes:
+    """Lets so many files and folders be written, then interrupts: before or after the one that follows."""
+
+    def __init__(self, most: int, patch: pytest.MonkeyPatch, *, after: bool) -> None:
+        self.left, self._after = most, after
+        for name in ("write_text_atomically", "write_bytes_atomically"):
+            patch.setattr(steps, name, self._counted(getattr(steps, name)))
+        patch.setattr(Path, "mkdir", self._counted(Path.mkdir))
+
+    def _counted(self, write: Callable[..., object]) -> Callable[..., object]:
+        def counted(*given: object, **more: object) -> object:
+            self.left -= 1
+            if self.left < 0 and not self._after:
+                raise Interrupted
+            done = write(*given, **more)
+            if self.left < 0:
+                raise Interrupted
+            return done
+
+        return counted
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_setup_that_is_interrupted_anywhere_is_undone_or_completed(site: Path, after: bool, again: bool) -> None:
+    (site / "metasched.toml").write_text("")
+    before, points = files(site), 0
+    while True:
+        with pytest.MonkeyPatch.context() as patch:
+            writes = Writes(points, patch, after=after)
+            with suppress(Interrupted):
+                assert setup(site, "--yes") == 0
+        if again:
+            assert setup(site, "--yes") == 0
+        assert setup(site, "--undo", "--yes") == 0
+        assert files(site) == before
+        # Its own folder, where the journal will be, is made before anything can be noted.
+        left = [path for path in site.rglob("*") if path.is_dir() and path.name != "slurm"]
+        assert not left or (points < 2 and left == [site / "slurm" / "metasched"])
+        for path in left:
+            path.rmdir()
+        if writes.left >= 0:
+            break
+        points += 1
+    assert points > 20
+
+
+def test_an_upgrade_that_is_interrupted_anywhere_is_completed(site: Path) -> None:
+    assert setup(site, "--yes") == 0
+    installed, renewed = files(site), site / "slurm" / "metasched" / "metasched-prolog"
+    journal = site / "slurm" / "metasched" / "installed.json"
+    earlier, points = "#!/bin/sh\n# of an earlier version\n", 0
+    while True:
+        document = json.loads(installed[str(journal.relative_to(site))])
+        document["files"][str(renewed)] = digest(earlier)
+        journal.write_text(json.dumps(document))
+        renewed.write_text(earlier)
+        with pytest.MonkeyPatch.context() as patch:
+            writes = Writes(points, patch, after=True)
+            with suppress(Interrupted):
+                assert setup(site, "--yes") == 0
+        assert setup(site, "--yes") == 0
+        own = str(journal.relative_to(site))
+        assert files(site) | {own: ""} == installed | {own: ""}
+        if writes.left >= 0:
+            break
+        points += 1
+    assert points > 1
+    assert setup(site, "--undo", "--yes") == 0
+    assert list(files(site)) == ["slurm/slurm.conf"]
+
+
+def test_added_lines_whose_end_is_not_marked_any_more_stay_with_all_that_follows() -> None:
+    marked = b"one\n# metasched: begin\ntwo\n# metasched: end\nthree\n"
+    assert steps.without_block(marked) == b"one\nthree\n"
+    damaged = marked.replace(b"# metasched: end\n", b"")
+    assert steps.without_block(damaged) == damaged
+    assert steps.without_block(damaged + marked) == damaged + b"one\nthree\n"
 
 
 def test_of_two_setups_at_once_one_is_refused_and_changes_nothing(
