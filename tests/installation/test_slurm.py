@@ -74,6 +74,25 @@ def test_the_plan_changes_nothing_and_the_setup_is_undone_to_the_byte(
     assert sorted(path.name for path in site.iterdir()) == ["slurm"]
 
 
+def test_what_the_site_sets_in_a_file_that_slurm_conf_includes_is_not_replaced(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prolog = site / "slurm" / "own-prolog"
+    prolog.write_text("#!/bin/sh\n")
+    (site / "slurm" / "slurm.conf").write_text(f"{CONF}Include deep/hooks.conf\n")
+    (site / "slurm" / "deep").mkdir()
+    (site / "slurm" / "deep" / "hooks.conf").write_text(
+        f'JobSubmitPlugins=\\\nlua,own\nPrologSlurmctld="{prolog}"\ninclude more.conf\n'
+    )
+    (site / "slurm" / "deep" / "more.conf").write_text(f"EpilogSlurmctld = {prolog} # as before\n")
+    assert setup(site, "--yes") == 0
+    assert (site / "slurm" / "slurm.conf").read_text() == f"{CONF}Include deep/hooks.conf\n"
+    said = capsys.readouterr().out
+    for script in ("metasched-prolog", "metasched-epilog"):
+        assert f"do this by hand: in {prolog}, add the line: {site}/slurm/metasched/{script} || true" in said
+    assert "JobSubmitPlugins" not in said
+
+
 class Interrupted(BaseException):
     """What ends a setup at once, as the loss of power does."""
 
