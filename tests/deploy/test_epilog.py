@@ -189,6 +189,27 @@ def test_a_job_that_has_ended_is_told_of_with_what_it_is_known_by(
     assert job.get("kind") == kind
 
 
+@pytest.mark.parametrize("kind", ["beside", "above", "included"])
+def test_the_script_is_found_where_the_configuration_says_that_slurm_uses(folder: Path, kind: str) -> None:
+    conf, hooks = folder / "slurm.conf", folder
+    if kind == "included":
+        text = conf.read_text().replace(f"= {folder}", f'= \\\n"{folder}')
+        (folder / "more").mkdir()
+        (folder / "more" / "state.conf").write_text(f'{text.strip()}"\n')
+        conf.write_text("# include none.conf\nInclude more/state.conf\n")
+    elif kind == "above":
+        hooks = folder / "metasched"
+        hooks.mkdir()
+        for path in (EPILOG, SHARED):
+            shutil.copy(path, hooks)
+    (folder / "hooks" / "start.17").write_text("1500.25\n")
+    with answering(lambda job: 503) as (address, _):
+        (hooks / "hooks.conf").write_text(f"address = {address}\nstate = {folder}/hooks\ncluster = c\n")
+        subprocess.run([sys.executable, str(hooks / "metasched-epilog")], env=ENDED, timeout=60, check=True)
+    (path,) = (folder / "hooks").glob("ended.17.*.json")
+    assert json.loads(path.read_text())["script"] == digest(b"#!/bin/sh\ntrue\n")
+
+
 def test_a_job_that_never_started_is_not_told_of(folder: Path) -> None:
     with answering(lambda job: 503) as (address, answer):
         run(folder, address, **ENDED)
