@@ -472,7 +472,8 @@ end
 -- Changing the job -----------------------------------------------------------------------------------------------
 
 local function mark(job_desc, job, answer, clock)
-  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s%s%s", job.application, job.size,
+  -- As many digits as the question had.
+  local word = string.format("metasched:app=%s,n=%.14g,p=%d,placement=%s%s%s", job.application, job.size,
                              answer.processors, answer.id, job.kept or "",
                              clock and string.format(",frequency=%d", clock) or "")
   local comment = job_desc.comment or ""

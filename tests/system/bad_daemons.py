@@ -21,9 +21,15 @@ Answer = Callable[[socket.socket], None]
 
 
 class Bad:
-    """Listens on a port, or on the Unix socket of a path, reads what it is sent, and then does what the test sets."""
+    """Listens on a port, or on the Unix socket of a path, reads what it is sent, and then does what the test sets.
+
+    Attributes
+    ----------
+    asked : the bodies of the requests, the first one first.
+    """
 
     def __init__(self, answer: Answer, path: str = "") -> None:
+        self.asked: list[bytes] = []
         self._answer, self._path = answer, path
         if path:
             self._listening = socket.socket(socket.AF_UNIX)
@@ -51,21 +57,22 @@ class Bad:
 
     def _one(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            _take(connection)
+            self.asked.append(_taken(connection))
             self._answer(connection)
 
 
-def _take(connection: socket.socket) -> None:
-    """Read the whole request: a socket closed with something unread would take the answer back from the hook."""
+def _taken(connection: socket.socket) -> bytes:
+    """The body of the whole request: a socket closed with something unread would take the answer back from the hook."""
     head = b""
     while b"\r\n\r\n" not in head:
         if not (piece := connection.recv(65536)):
-            return
+            return b""
         head += piece
     head, _, body = head.partition(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
     while len(body) < length and (piece := connection.recv(65536)):
         body += piece
+    return body
 
 
 def http(body: bytes, status: str = "200 OK") -> bytes:

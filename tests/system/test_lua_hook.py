@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from metasched.jobs import read_mark
 from tests.system.bad_daemons import GOOD, Bad, changed
 from tests.system.real_slurm import DEPLOYED
 from tests.system.test_slurm_failures import MARK
@@ -279,6 +280,17 @@ def test_an_answer_that_is_not_read_in_time_leaves_the_job_as_it_was(tmp_path: P
     job = submitted(tmp_path, jump=60.0)
     assert "the answer was not read in time" in job.pop("said")
     assert job == UNCHANGED
+
+
+@pytest.mark.parametrize("size", ["12345678901", "12345678901234", "0.1", "1e300", "1400", "9007199254740993"])
+def test_a_problem_size_of_many_digits_stays_what_it_is(size: str, tmp_path: Path) -> None:
+    with closing(Bad(changed())) as daemon:
+        conf = f"address = {daemon.address}\ndeadline = 2\n"
+        job = driven(tmp_path, conf, job={"comment": f"metasched:app=cg,n={size}"})
+    mark = read_mark(job["comment"])
+    assert mark is not None
+    assert mark.placement
+    assert mark.problem_size == json.loads(daemon.asked[0])["problem_size"] == pytest.approx(float(size), rel=1e-13)
 
 
 def test_parameters_of_the_comment_are_kept_beside_what_the_hook_notes(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ job was is known if they all say the same, and else nothing is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,6 +21,8 @@ from metasched.records import Settings
 #: A job's time of submission lies at most so long after its placement was made, and at most a second, which
 #: schedulers cut off, before (s).
 AFTER, BEFORE = 2.5, 1.0
+#: Problem sizes differ by no more, in proportion, where they are written with as few digits as hooks write.
+ROUNDED = 1e-9
 #: Askers that are remembered at most.
 MOST_ASKERS = 100_000
 
@@ -88,7 +91,8 @@ def owns(job: EndedJob, mark: Mark, advised: AdvisedPlacement) -> bool:
         advised.outcome is None
         and (asked.scheduler or advised.answer.scheduler or job.scheduler) == job.scheduler
         and asked.user in ("", job.user)
-        and (asked.application, asked.problem_size) == (mark.application, mark.problem_size)
+        and asked.application == mark.application
+        and _alike(asked.problem_size, mark.problem_size)
     )
 
 
@@ -110,5 +114,12 @@ def _fits(advised: AdvisedPlacement, job: EndedJob, mark: Mark | None) -> bool:
         and asked.script in ("", job.script)
         and asked.command in ("", job.command)
         and (job.processors is None or theirs.processors in (None, job.processors))
-        and (mark is None or (theirs.application, theirs.problem_size) == (mark.application, mark.problem_size))
+        and (
+            mark is None or (theirs.application == mark.application and _alike(theirs.problem_size, mark.problem_size))
+        )
     )
+
+
+def _alike(size: float, other: float) -> bool:
+    """Whether two problem sizes are one, of which hooks write ten digits or more."""
+    return math.isclose(size, other, rel_tol=ROUNDED)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
 from metasched.jobs import EndedJob, Mark, digest, read_mark
 from metasched.service.learning import job_matching
-from metasched.service.learning.job_matching import Askers, match
+from metasched.service.learning.job_matching import Askers, match, owns
 
 
 def advised_at(uid: str, at: float, processors: int, name: str = "", **more: object) -> AdvisedPlacement:
@@ -32,6 +32,20 @@ def test_a_mark_is_read_wherever_it_stands() -> None:
     assert read_mark("please metasched:app=a.out,n=12.5,p=8,placement=0f now") == expected
     assert read_mark("metasched:app=$(reboot),n=5") is None
     assert read_mark("metasched:app=cg,n=nan") is None
+
+
+@pytest.mark.parametrize(
+    ("marked", "owned"), [("12345678901", True), ("1.23456789e+10", True), ("12345678", False), ("12345679901", False)]
+)
+def test_a_placement_is_owned_by_a_job_whose_hook_wrote_its_size_with_fewer_digits(marked: str, owned: bool) -> None:
+    advised = advised_at("0a", 5.0, 2, "x", problem_size=12345678901.0)
+    mark = read_mark(f"metasched:app=cg,n={marked},p=2,placement=0a")
+    job = EndedJob("c", "7", "", "p", ("n",), 2, 9.0, 12.0, 0, "1", "x", 5.0)
+    assert mark is not None
+    assert owns(job, mark, advised) is owned
+    found = match(job, replace(mark, placement=None), [advised])
+    assert found is not None
+    assert (found.placement == "0a") is owned
 
 
 @given(
