@@ -16,11 +16,14 @@ from typing import Any
 DEEPEST = 16
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s",:\[\]{}]+|[,:\[\]{}]', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9A-Fa-f]{4})|(.))', re.DOTALL)
+#: Escapes, among them pairs of surrogates, which are one character, and surrogates alone, which are none.
+_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPES = re.compile(rf"{_PAIR}|(?P<alone>\\u[dD][89a-fA-F][0-9a-fA-F]{{2}})|\\.", re.DOTALL)
 _WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null", re.ASCII)
 
 
 def read(text: str, *, texts: bool = False) -> Any:
-    """The document in a text that is JSON, or meant to be.
+    r"""The document in a text that is JSON, or meant to be.
 
     Parameters
     ----------
@@ -36,12 +39,21 @@ def read(text: str, *, texts: bool = False) -> Any:
     --------
     >>> read('{"Job_Name":1e5,"Variable_List":{"RANK":007}}', texts=True)
     {'Job_Name': '1e5', 'Variable_List': {'RANK': '007'}}
+    >>> read('{"Job_Name":"a\\ud800b"}') == {"Job_Name": "a\ufffdb"}
+    True
     """
     numbers: dict[str, Any] = {"parse_int": str, "parse_float": str, "parse_constant": str} if texts else {}
     try:
-        return json.loads(text, strict=False, **numbers)
+        return json.loads(_whole(text), strict=False, **numbers)
     except (ValueError, RecursionError):
-        return json.loads(repaired(text), strict=False, **numbers)
+        return json.loads(_whole(repaired(text)), strict=False, **numbers)
+
+
+def _whole(text: str) -> str:
+    """The text with the sign for an unknown character in place of each half of one, which nobody can store."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPES.sub(lambda found: r"\ufffd" if found["alone"] else found[0], text)
 
 
 def repaired(text: str) -> str:

@@ -34,3 +34,11 @@ def test_what_is_json_is_not_changed(document: object) -> None:
     text = json.dumps(document, ensure_ascii=False)
     assume(max(itertools.accumulate({"[": 1, "{": 1, "]": -1, "}": -1}.get(c, 0) for c in text), default=0) <= DEEPEST)
     assert repaired(text) == text
+
+
+@given(st.lists(st.sampled_from(["\ud83d", "\ude00", "\ud800", "\udcff", "\\", "ud8", '"', "é", "😀"])).map("".join))
+def test_every_text_that_is_read_can_be_stored_and_all_its_characters_stay(text: str) -> None:
+    # Python joins the two halves of a character only where it reads JSON.
+    expected = "".join("\ufffd" if "\ud800" <= each <= "\udfff" else each for each in json.loads(json.dumps(text)))
+    assert read(json.dumps([text])) == [expected]
+    expected.encode()

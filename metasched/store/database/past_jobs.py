@@ -86,6 +86,7 @@ class PastJobs:
                 part = log.picked(np.arange(batch * BATCH, min((batch + 1) * BATCH, len(log))))
                 labels = {label: [name or None for name in part.named(label)] for label in LABELS}
                 labels["user"] = [name and users.get(name, name) for name in labels["user"]]
+                labels = {label: [name and _storable(name) for name in names] for label, names in labels.items()}
                 columns = (
                     (part.keys ^ apart).tolist(), part.submit_time.tolist(), part.run_time.tolist(),
                     part.processors.tolist(), _known(part.requested_time), _known(part.wait), *labels.values(),
@@ -205,6 +206,11 @@ class PastJobs:
 _kept = PastJobRow.state.is_distinct_from(FORGOTTEN)
 #: When a job ended (s), or at the earliest where its wait is not known.
 _end = PastJobRow.submit_time + func.coalesce(PastJobRow.wait, 0.0) + PastJobRow.run_time
+
+
+def _storable(name: str) -> str:
+    """A name in characters that every database can hold, whatever bytes its user chose."""
+    return name.encode("utf-8", "replace").replace(b"\0", b"?").decode()
 
 
 def _known(column: np.ndarray) -> list[float | None]:

@@ -49,6 +49,15 @@ def test_a_log_comes_back_as_it_was_read(database: str) -> None:
     assert [found.named("user")[row] for row in again] == [log.named("user")[row] for row in order]
 
 
+@pytest.mark.parametrize("name", ["x\udcffy", "x\0y"])
+def test_a_name_that_no_database_can_hold_keeps_no_job_from_being_stored(database: str, name: str) -> None:
+    head, rest = "submit_time,run_time,processors,user,name", ["9,20,1,bob,plain"]
+    log = read_log([head, f"0,60,4,{name},{name}", *rest])
+    with Store.open(database) as store:
+        assert (store.past_jobs.add(log, "c8"), store.past_jobs.add(log, "c8")) == (2, 0)
+        assert store.past_jobs.log(["c8"]).named("name") == ["x?y", "plain"]
+
+
 def test_two_jobs_that_are_alike_are_two_and_stay_two(database: str) -> None:
     log = read_log(["submit_time,run_time,processors", "0,5,1", "0,5,1"])
     with Store.open(database) as store:
