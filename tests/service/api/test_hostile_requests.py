@@ -67,7 +67,7 @@ def texts() -> Iterator[tuple[type[Message], str]]:
             yield from ((model, name) for name in model.model_fields if name != "comment")
 
 
-@pytest.mark.parametrize(("model", "name"), texts(), ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(("model", "name"), [*texts()], ids=lambda value: getattr(value, "__name__", value))
 @pytest.mark.filterwarnings("ignore:The 'validation_alias' attribute")
 def test_no_text_of_a_request_holds_what_a_database_cannot_hold(model: type[Message], name: str) -> None:
     field = model.model_fields[name]
