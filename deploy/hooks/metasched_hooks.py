@@ -14,7 +14,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 #: How long the daemon may take in all to take jobs (s), and how many jobs one epilog tells of.
 PATIENCE, MOST = 5.0, 50
@@ -182,37 +182,51 @@ def reach(found: Dict[str, str]) -> None:
         raise OSError("the daemon answers {}".format(status))
 
 
-def tell(found: Dict[str, str], waiting: List[Path]) -> None:
-    """Tell the daemon of jobs, oldest first, until it does not answer or the time is over.
+#: The report of a job, or the file in which it is kept.
+Kept = Union[Path, bytes]
+
+
+def tell(found: Dict[str, str], waiting: Sequence[Kept]) -> None:
+    """Tell the daemon of jobs, in their order, until it does not answer or the time is over.
 
     A job that it cannot take now is kept and goes to the end of the queue: it holds up no other, nor does a file that
     cannot be read.
     """
-    headers = authorized(found)
     over, sent = time.monotonic() + PATIENCE, 0
-    for path in waiting:
-        body = _report(path)
-        if body is None:
+    for each in waiting:
+        report = each if isinstance(each, bytes) else _report(each)
+        if report is None:
             continue
-        connection = connected(found)
+        status = 0
         try:
-            connection.request("POST", "/v1/jobs", body, headers)
-            status = connection.getresponse().status
-        except Exception:
-            os.utime(str(path))
-            raise
+            status = send(found, report)
         finally:
-            connection.close()
-        with suppress(FileNotFoundError):
-            if status == 200:
-                path.unlink()
-            elif status in REFUSED:
-                path.rename(path.with_suffix(".refused"))
-            else:
-                os.utime(str(path))
+            _settle(each, status)
         sent += 1
         if sent == MOST or time.monotonic() > over:
             return
+
+
+def _settle(kept: Kept, status: int) -> None:
+    """Remove a job's file if it was taken, put it aside if it was refused, else let it be the last one next time."""
+    if isinstance(kept, Path):
+        with suppress(FileNotFoundError):
+            if status == 200:
+                kept.unlink()
+            elif status in REFUSED:
+                kept.rename(kept.with_suffix(".refused"))
+            else:
+                os.utime(str(kept))
+
+
+def send(found: Dict[str, str], report: bytes) -> int:
+    """Tell the daemon of one job; the status of its answer."""
+    connection = connected(found)
+    try:
+        connection.request("POST", "/v1/jobs", report, authorized(found))
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def _report(path: Path) -> Optional[bytes]:
@@ -229,22 +243,31 @@ def _report(path: Path) -> Optional[bytes]:
         return None
 
 
-def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Path]:
-    """Keep a job that has ended in a file; the files of all jobs that are kept, oldest first."""
-    state = Path(found["state"])
+def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Kept]:
+    """Keep a job that has ended in a file; the files of all jobs that are kept, oldest first.
+
+    Where it cannot be kept, as on a full disk, its report comes before them.
+    """
+    state, unkept = Path(found["state"]), []  # type: Tuple[Path, List[Kept]]
     if job is not None and "metasched:off" not in str(job["comment"]):
         path = state / "ended.{}.{}.json".format(job["job"], job["start"])
         fresh = path.with_suffix(".new")
-        if not path.exists():  # else the epilog has run before, and knew the end better
-            fresh.write_text(json.dumps(job))
-            fresh.rename(path)
+        try:
+            if not path.exists():  # else the epilog has run before, and knew the end better
+                fresh.write_text(json.dumps(job))
+                fresh.rename(path)
+        except OSError as error:
+            print("metasched: {}".format(error), file=sys.stderr)
+            with suppress(OSError):
+                fresh.unlink()
+            unkept.append(json.dumps(job).encode())
     kept = []
     for path in state.glob("ended.*.json"):
         with suppress(OSError):
             there = path.stat()
             if stat.S_ISREG(there.st_mode):
                 kept.append((there.st_mtime, path))
-    return [path for _, path in sorted(kept)]
+    return unkept + [path for _, path in sorted(kept)]
 
 
 #: What a thread that is waited for came to: results, and what went wrong.

@@ -161,6 +161,22 @@ def test_a_file_that_cannot_be_read_holds_up_none(
     assert "Permission denied" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["full", "gone"])
+def test_a_job_that_cannot_be_kept_is_told_at_once(folder: Path, kind: str) -> None:
+    start = {"SLURM_JOB_START_TIME": "1500"}
+    with answering(lambda job: 200) as (address, answer):
+        if kind == "gone":
+            shutil.rmtree(folder / "hooks")
+            said = run(folder, address, **ENDED, **start)
+        else:
+            limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))\n"
+            (folder / EPILOG.name).write_text(limit + EPILOG.read_text())
+            said = run(folder, address, **ENDED, **start)
+            assert not [*(folder / "hooks").glob("*17*")]
+        assert "metasched: " in said.stderr
+        assert answer[:1] == ["17"]
+
+
 def test_while_nobody_listens_jobs_are_kept(folder: Path) -> None:
     with answering(lambda job: 200) as (address, _):
         pass
