@@ -132,6 +132,24 @@ def test_the_load_sensor_publishes_what_the_agents_measured_and_jobs_may_request
         assign(commands, GLOBAL, "load_sensor", "none")
 
 
+def test_what_a_job_exports_is_neither_run_nor_read_by_its_epilog_which_runs_as_root(
+    cell: GridEngine, tmp_path: Path
+) -> None:
+    own, done = tmp_path / "own", tmp_path / "done"
+    own.mkdir()
+    for name in ("python3", "readlink", "dirname", "env"):
+        (own / name).write_text(f"#!/bin/sh\ntouch {done}\n")
+        (own / name).chmod(0o755)
+    (own / "json.py").write_text(f"open({str(done)!r}, 'w')\n")
+    given = f"PATH={own}:/usr/bin:/bin,PYTHONPATH={own},PE_HOSTFILE=/dev/zero"
+    # In the other queue the epilog of the site follows, which has the variables of the job.
+    number = cell.qsub("-q", "new", "-v", given, "-b", "y", "/bin/true", "x\x1cjob_owner=daemon")
+    cell.wait(lambda: [*(cell.folder / "state").glob(f"ended.{number}.*.json")])
+    (path,) = (cell.folder / "state").glob(f"ended.{number}.*.json")
+    assert json.loads(path.read_text())["user"] == "0"
+    assert not done.exists()
+
+
 def test_jobs_are_taken_unchanged_whatever_the_daemon_does(cell: GridEngine) -> None:
     cell.run("qmod", "-d", "old", "new")
     words = ("-ac", "metasched=app=cg,n=1400", "-pe", "mpi", "2", "-q", "new")
