@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,10 +35,10 @@ def insert_jobs(connection: Connection, jobs: Iterable[EndedJob]) -> None:
     insert_new(connection, table(WaitingJobRow), rows)
 
 
-def delete_jobs(connection: Connection, uids: Iterable[str]) -> None:
+def delete_jobs(connection: Connection, uids: Collection[str]) -> None:
     """Delete the jobs of these runs, which wait no more."""
-    for uid in uids:
-        connection.execute(delete(WaitingJobRow).where(WaitingJobRow.uid == uid))
+    if uids:
+        connection.execute(delete(WaitingJobRow).where(WaitingJobRow.uid.in_(uids)))
 
 
 class WaitingJobs:
