@@ -1,9 +1,10 @@
 """The settings of runs as columns, besides N, P and loads: layout on nodes, and named parameters.
 
 Only what varies among the runs makes a column, so nothing is said of what never varied. A number above 0 is taken by
-its logarithm, other numbers relative to their range, a word by a column for each but the most common one. Middles are
-0. What a run or a request does not tell stands at the middle; processes per node at what runs on as many processors
-had. A run that names no type of GPUs had none, and differs by that from those that do.
+its logarithm, other numbers relative to their range, a word by a column for each but the most common one; rare words
+share the last column if there are many. Middles are 0. What a run or a request does not tell stands at the middle;
+processes per node at what runs on as many processors had. A run that names no type of GPUs had none, and differs by
+that from those that do.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Column:
     Parameters
     ----------
     kind : what it holds: log processes per node, log threads, log(frequency / middle), log(value / middle),
-        (value - middle) / unit, or 1 where the word is ``word`` and 0 elsewhere.
+        (value - middle) / unit, or 1 where the word is ``word`` or one of ``rarer`` and 0 elsewhere.
     name : of the parameter; ``processes_per_node`` or ``threads`` for the layout, ``frequency`` for the clock.
     """
 
@@ -42,6 +43,7 @@ class Column:
     middle: float = 0.0
     unit: float = 1.0
     word: str = ""
+    rarer: tuple[str, ...] = ()
 
     def value(self, settings: Settings, *, learned: bool = False) -> float:
         """The cell of some settings, NaN where they do not tell; of a run learned also for a word among numbers."""
@@ -54,7 +56,7 @@ class Column:
         given = dict(settings.parameters).get(self.name)
         if self.kind == "word":
             given = WITHOUT.get(self.name) if given is None else given
-            return math.nan if given is None else float(_word(given) == self.word)
+            return math.nan if given is None else float(_word(given) in (self.word, *self.rarer))
         if given is None:
             return math.nan
         if isinstance(given, str):
@@ -219,6 +221,11 @@ class SettingColumns:
             for name, value in constant.items()
             if asked.get(name, value) != value
         ]
+        notes += [
+            f"{name} {asked[name]} is one of {len(column.rarer) + 1} rare words, which count as one"
+            for column in self.columns
+            if column.rarer and asked.get(name := column.name) in (column.word, *column.rarer)
+        ]
         words = {name: known for name, known in self.known if known}
         if settings.frequency is not None and "frequency" not in names:
             notes.append(f"frequency {asked['frequency']}: no learned run states it, so its effect is unknown")
@@ -249,7 +256,8 @@ NO_COLUMNS = SettingColumns()
 def _columns(name: str, values: Sequence[float | str]) -> list[Column]:
     if has_words(values):
         words = [word for word, _ in Counter(map(_word, values)).most_common()]
-        return [Column("word", name, word=word) for word in words[1 : MOST_WORDS + 1]]
+        made = [Column("word", name, word=word) for word in words[1 : MOST_WORDS + 1]]
+        return [*made[:-1], *(replace(last, rarer=tuple(words[MOST_WORDS + 1 :])) for last in made[-1:])]
     numbers = np.array(values, dtype=np.float64)
     if np.ptp(numbers) == 0.0:
         return []

@@ -47,7 +47,8 @@ def _factors(effects: Effects, numbers: tuple[float, ...]) -> tuple[str, str]:
         elif column.kind == "threads":
             first += _power("threads", -number)
         elif column.kind == "word":
-            both = f" ({np.exp(number):.3g} if {column.name} is {column.word})"
+            rarer = " or rarer" if column.rarer else ""
+            both = f" ({np.exp(number):.3g} if {column.name} is {column.word}{rarer})"
             first, second = first + both, second + both
         else:
             both = (

@@ -94,6 +94,16 @@ def test_a_word_that_was_never_learned_is_told_from_none_and_counts_as_the_usual
     np.testing.assert_array_equal(filled[1], filled[2])
 
 
+def test_many_words_are_told_from_the_usual_one_the_rare_ones_together() -> None:
+    solvers = [f"s{k:02}" for k in range(12) for _ in range(15 - k)]
+    found = SettingColumns.of([on(solver=name) for name in solvers], np.zeros(len(solvers)))
+    rows = found.rows([on(solver=f"s{k:02}") for k in range(12)])
+    np.testing.assert_array_equal(rows, np.vstack([np.zeros(8), np.eye(8), *[np.eye(8)[7:]] * 3]))
+    assert found.doubts(on(solver="s07")) == ()
+    for name in ("s08", "s11"):
+        assert found.doubts(on(solver=name)) == (f"solver {name} is one of 4 rare words, which count as one",)
+
+
 def test_a_word_among_numbers_counts_as_not_given_where_it_was_learned_and_is_refused_where_it_is_asked_for() -> None:
     runs = [Settings.of(parameters={"steps": steps}) for steps in (100, 200, "many")]
     found = SettingColumns.of(runs, np.log([4.0, 4.0, 4.0]))
