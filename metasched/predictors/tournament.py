@@ -7,6 +7,7 @@ out until they do.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -15,9 +16,20 @@ from dataclasses import replace
 import numpy as np
 
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import ByColumns, Columns, Floats, Learned, Predictions, Predictor, Term, under
+from metasched.predictors.contract import (
+    ByColumns,
+    Columns,
+    Floats,
+    Learned,
+    Predictions,
+    Predictor,
+    Term,
+    distinguishes_settings,
+    layouts_of,
+    under,
+)
 from metasched.predictors.memory.window import RunWindow
-from metasched.records import InputError, Prediction, Request, Run
+from metasched.records import DEFAULT_SETTINGS, InputError, Prediction, Request, Run, Settings
 
 #: Runs that errors are averaged over.
 WINDOW = 20
@@ -126,10 +138,32 @@ class Tournament(ByColumns):
         over = f", mean error over the last {number_of(runs, 'run')}" if runs else ""
         return f"{chosen.name} predicts{over}: {', '.join(lines)}"
 
+    def under(self, settings: Settings) -> Tournament:
+        """The tournament in its present state, in which the entrants that distinguish settings predict for others.
+
+        Raises
+        ------
+        InputError
+            The chosen entrant does not know them.
+        """
+        chosen, asked = self.chosen, under(self.chosen, settings)
+        view = copy.copy(self)
+        view.entrants = tuple(asked if entrant is chosen else entrant for entrant in self.entrants)
+        return view
+
+    @property
+    def layouts(self) -> frozenset[tuple[int | None, int]]:
+        """Processes per node and threads of the runs learned, where they matter to the chosen entrant."""
+        return layouts_of(self.chosen)
+
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict with the chosen entrant; the model names it and the reason."""
-        found = self.chosen.predict(request, level)
-        return replace(found, model=f"{found.model} [{self.reason}]")
+        chosen = self.chosen
+        found = chosen.predict(request, level)
+        doubts: tuple[str, ...] = ()
+        if request.settings != DEFAULT_SETTINGS and not distinguishes_settings(chosen):
+            doubts = (f"{request.settings.text} is given, but {chosen.name} models do not depend on it",)
+        return replace(found, model=f"{found.model} [{self.reason}]", warnings=(*found.warnings, *doubts))
 
     def _predicted(self, columns: Columns, level: float) -> Predictions:
         return self.chosen.predict_many(*columns, level)

@@ -11,14 +11,16 @@ from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-from metasched.predictors.contract import Columns, Floats, Predictor
+from metasched.predictors.contract import Columns, Floats, Predictor, layouts_of, under
+from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import evaluate
 from metasched.predictors.judging.groups import Group
 from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament, error_of
-from metasched.records import InputError, Placement, Request, ResourceSet, Run
+from metasched.records import InputError, Placement, Request, ResourceSet, Run, Settings
+from tests.predictors.laid_out import laid_out
 
 HARDWARE = Hardware(tuple(Server(f"s{i}", 4) for i in range(4)), word_time=8e-9, startup_time=1e-4)
 PROFILES = [Profile(n, 100.0, 1e5, 0.02, 16.0 / n + 0.12, mean_distance=1.0, exchanges=50.0) for n in (2, 4, 8)]
@@ -138,6 +140,26 @@ def test_runs_with_parameters_are_predicted_with_them_and_the_first_of_them_deci
     assert max(tournament.errors["robust"]) < 0.5
     new = replace(runs(1)[0], extra={"parameter:steps": "2", "parameter:word": "x"})
     assert error_of(tournament.entrants[0], new) is None
+
+
+def test_many_are_predicted_with_the_parameters_that_the_chosen_entrant_knows() -> None:
+    tournament = Tournament([RobustPredictor(), PublishedPredictor()]).fit(laid_out(40))
+    asked = laid_out(1, seed=1)[0].request
+    one, view = tournament.predict(asked), under(tournament, asked.settings)
+    columns = asked.problem_size, asked.processors, asked.available_cpu, asked.available_bandwidth
+    assert tournament.chosen.name == view.chosen.name == "robust"  # type: ignore[attr-defined]
+    assert view.predict_many(*columns).execution_time[0] == pytest.approx(one.execution_time)
+    assert tournament.predict_many(*columns).execution_time[0] != pytest.approx(one.execution_time, rel=0.1)
+    assert layouts_of(tournament) == layouts_of(tournament.chosen) != frozenset()
+    with pytest.raises(InputError, match="parameter 'colour' is unknown"):
+        under(tournament, Settings.of(parameters={"colour": "red"}))
+
+
+def test_a_chosen_entrant_that_knows_no_parameters_says_that_they_do_not_count() -> None:
+    tournament = Tournament([PublishedPredictor()]).fit(runs(20))
+    asked = Request(1000, 4, 0.8, 80.0, Settings.of(parameters={"steps": 10}))
+    assert "steps 10 is given, but published models do not depend on it" in tournament.predict(asked).warnings
+    assert not any("steps" in said for said in tournament.predict(replace(asked, settings=Settings())).warnings)
 
 
 def test_what_predicts_nothing_is_infinitely_wrong() -> None:

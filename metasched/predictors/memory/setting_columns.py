@@ -222,9 +222,9 @@ class SettingColumns:
             if asked.get(name, value) != value
         ]
         notes += [
-            f"{name} {asked[name]} is one of {len(column.rarer) + 1} rare words, which count as one"
+            f"{column.name} {asked[column.name]} is one of {len(column.rarer) + 1} rare words, which count as one"
             for column in self.columns
-            if column.rarer and asked.get(name := column.name) in (column.word, *column.rarer)
+            if column.rarer and asked.get(column.name) in (column.word, *column.rarer)
         ]
         words = {name: known for name, known in self.known if known}
         if settings.frequency is not None and "frequency" not in names:

@@ -25,7 +25,7 @@ from metasched.predictors.contract import (
 from metasched.predictors.memory.learned_state import at_least_one
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import InputError, Prediction, Request, Run
+from metasched.records import InputError, Prediction, Request, Run, Settings
 
 #: Own runs from which on a platform borrows no more, and runs from which on others may borrow from it.
 ENOUGH, LENDS = 20, 3
@@ -129,6 +129,10 @@ class PlatformsPredictor(ByColumns):
         if own is None:
             raise InputError(f"no platform has {LENDS} runs of {self.application} to predict from on {platform}")
         return own
+
+    def under(self, settings: Settings) -> RobustPredictor:
+        """The predictor of the platform with most runs, for other settings."""
+        return self.on(self.cluster).under(settings)
 
     def _predicted(self, columns: Columns, level: float) -> Predictions:
         return self.on(self.cluster).predict_many(*columns, level=level)

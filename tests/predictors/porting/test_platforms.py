@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metasched.predictors.contract import computing_share
+from metasched.predictors.contract import computing_share, under
 from metasched.predictors.porting.platforms import ENOUGH, PlatformsPredictor, borrower
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run
 from metasched.store.documents import dump, parse
+from tests.predictors.laid_out import laid_out
 from tests.predictors.made import runs
 
 SCALES = {"old": 1.0, "slow": 2.0, "new": 0.4}
@@ -93,6 +94,15 @@ def test_one_and_many_and_the_split_agree(known: PlatformsPredictor) -> None:
     assert many.execution_time[0] == pytest.approx(one.execution_time)
     assert sum(term.seconds for term in terms) == pytest.approx(one.execution_time)
     assert terms[0].seconds / one.execution_time == pytest.approx(computing_share(borrowed, 1500, 8, 0.7, 50.0)[0])
+
+
+def test_the_platform_with_most_runs_answers_for_many_under_settings_too() -> None:
+    several = PlatformsPredictor("cg").fit([*laid_out(30), *(replace(run, cluster="d16") for run in laid_out(5))])
+    asked = laid_out(1, seed=1)[0].request
+    many = under(several, asked.settings).predict_many(
+        asked.problem_size, asked.processors, asked.available_cpu, asked.available_bandwidth
+    )
+    assert many.execution_time[0] == pytest.approx(several.predict(asked).execution_time)
 
 
 def test_models_of_several_platforms_are_saved_and_answer_the_same(known: PlatformsPredictor) -> None:
