@@ -22,6 +22,9 @@ from metasched.records import InputError, Run
 
 #: A run counts as dedicated if at least this share of its processors was available.
 DEDICATED = 0.9
+#: Least scatter of the logarithms of ratios of times, as the least noise of the process on a ported formula: one run,
+#: or two that agree, are no exact measurement.
+LEAST_SCATTER = 0.01
 #: log Rbw is looked for within these bounds of 0.
 FARTHEST = math.log(1e3)
 #: Spread of log Rbw before anything is known. Bandwidth is in Eq. (3) by itself, so what Rbw stands for, different
@@ -92,7 +95,8 @@ def cpu_factor(reference: Observations, target: Observations) -> Factor:
     ratios = log_times[common] - np.interp(np.log(sizes[common]), np.log(known), log_known)
     middle = float(np.median(ratios))
     # The median absolute deviation, scaled to a standard deviation, and as a standard error of the median.
-    error = 1.4826 * float(np.median(np.abs(ratios - middle))) * math.sqrt(math.pi / 2.0 / len(ratios))
+    scatter = max(1.4826 * float(np.median(np.abs(ratios - middle))), LEAST_SCATTER)
+    error = scatter * math.sqrt(math.pi / 2.0 / len(ratios))
     return Factor(math.exp(middle), math.exp(middle - error), math.exp(middle + error))
 
 

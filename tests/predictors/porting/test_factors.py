@@ -46,6 +46,15 @@ def test_a_processor_not_quite_free_does_not_count_as_slow() -> None:
     assert cpu_factor(alone(SIZES, SIZES), alone(SIZES, SIZES / 0.92, cpu=0.92)).value == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("sizes", [1, 2, 15])
+def test_runs_that_agree_leave_a_range_for_rcpu_the_narrower_the_more_they_are(sizes: int) -> None:
+    n = np.linspace(100.0, 400.0, sizes)
+    found = cpu_factor(alone(n, n**1.5), alone(n, 0.5 * n**1.5))
+    assert found.value == pytest.approx(0.5)
+    assert found.low < found.value < found.high
+    assert math.log(found.high / found.low) == pytest.approx(2 * 0.01 * math.sqrt(math.pi / 2 / sizes))
+
+
 def test_platforms_without_sizes_in_common_are_refused() -> None:
     with pytest.raises(InputError, match="problem sizes 5000 to 9000, expected some within those of the reference"):
         cpu_factor(alone(SIZES, SIZES), alone([5000.0, 9000.0], [1.0, 2.0]))
