@@ -194,6 +194,16 @@ def test_a_search_never_blocks_a_prediction(
 
 
 @BOTH
+@pytest.mark.parametrize("numbers", [{"problem_size": 1e90}, {"problem_size": 1e-90}, {"execution_time": 1e-90}])
+def test_a_run_with_numbers_that_no_run_has_teaches_nothing(make: type[Adaptive], numbers: dict[str, float]) -> None:
+    predictor, asked = make().fit(runs(60)), Request(1000, 4, 0.5, 50.0)
+    before = predictor.predict(asked)
+    predictor.learn(replace(runs(1, seed=9)[0], **numbers))
+    assert predictor.predict(asked) == before
+    assert len(predictor.window) == 60
+
+
+@BOTH
 def test_what_is_still_searched_in_runs_of_before_is_forgotten_with_them(make: type[Adaptive]) -> None:
     def slower(count: int, seed: int) -> list[Run]:
         return [replace(run, execution_time=100.0 * run.execution_time) for run in runs(count, seed=seed)]

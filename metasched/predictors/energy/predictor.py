@@ -34,8 +34,9 @@ from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
-from metasched.predictors.robust.learning import AT_ONCE, REVISIT, imagined, representable
+from metasched.predictors.robust.learning import AT_ONCE, REVISIT, imagined
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction, Request, Run, Settings
 

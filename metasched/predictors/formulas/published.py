@@ -34,6 +34,7 @@ from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow, observations
 from metasched.records import InputError, Interval, Prediction, Request, Run
 
@@ -161,6 +162,8 @@ class PublishedPredictor(LearnedState[PublishedState], ByColumns):
 
     def learn(self, run: Run) -> None:
         """Absorb one run: score the prediction that would have been made, refit, reorder, thin out, maybe search."""
+        if not representable(run):
+            return
         state = self.state
         calibration = state.calibration.learned(
             score(run.execution_time, float(_times(state, columns_of(run.request))[0]), SPREAD)

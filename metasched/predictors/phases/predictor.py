@@ -25,6 +25,7 @@ from metasched.predictors.contract import (
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.phases.phase import PhaseModel, marks_of
 from metasched.records import InputError, Interval, Prediction, Request, Run
@@ -173,6 +174,8 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
 
     def learn(self, run: Run) -> None:
         """Learn one finished run; a run without marks only changes the width of the intervals."""
+        if not representable(run):
+            return
         state = self.state
         where = (run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw)
         time, spread = self._from_minima(*(np.array([float(value)]) for value in where))

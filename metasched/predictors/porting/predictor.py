@@ -18,6 +18,7 @@ from metasched.predictors.gaussian_process import ResidualProcess, Scales, well_
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow, observations
 from metasched.predictors.porting.factors import Factor
 from metasched.predictors.porting.link_sharing import LinkSharing
@@ -201,6 +202,8 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
 
     def learn(self, run: Run) -> None:
         """Absorb one run of the target: score its prediction, condition the process on it, maybe look for scales."""
+        if not representable(run):
+            return
         state = self.state
         row = observations([run])
         time, spread = self.expected(row.problem_size, row.processors, row.cpu, row.bw)

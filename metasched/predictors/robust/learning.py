@@ -22,6 +22,7 @@ from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import REMEMBERED, Drift, Surprise
 from metasched.predictors.robust.known_runs import KnownRuns, borrowed
@@ -37,8 +38,6 @@ REVISIT, AT_ONCE = 10, 20
 IMAGINED = 80
 #: Runs between two complete searches for trusted users.
 JUDGED = 10
-#: Largest number of decimal digits of a size or a time before or after the point.
-LARGEST_DIGITS = 60
 
 
 def imagined(degrees: float = math.inf) -> Calibration:
@@ -259,14 +258,3 @@ class RobustLearner(LearnedState[RobustState]):
             if self._since_start:
                 model = self.known(self.state.doubted).model(found.process.scales, search=False)
             self._state = replace(self.state, model=model, since_search=self._since_start)
-
-
-def representable(run: Run) -> bool:
-    """Whether powers of a run's size and time stay within double precision, as those of every real run do.
-
-    Examples
-    --------
-    >>> representable(Run("a", "c", 1e300, 1, 1.0, 90.0, 1e-300))
-    False
-    """
-    return max(abs(math.log10(run.problem_size)), abs(math.log10(run.execution_time))) < LARGEST_DIGITS
