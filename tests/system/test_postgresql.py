@@ -165,6 +165,21 @@ def test_a_database_is_brought_up_while_a_daemon_leads_on_it(url: str) -> None:
     lead.release()
 
 
+def test_a_lead_that_is_given_up_can_be_taken_before_the_server_notices_that_its_session_is_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Leadership(connect(url, 5.0)), Leadership(connect(url, 5.0))
+    assert one.take()
+    assert not other.take()
+    with monkeypatch.context() as patch:
+        patch.setattr(one, "_drop_session", lambda: None)  # as if the server had not noticed yet
+        one.release()
+        assert other.take()
+    one.release()
+    assert not one.take()
+    other.release()
+
+
 def test_what_another_session_has_locked_is_waited_for_so_long_and_no_longer(url: str) -> None:
     with Store.open(url, timeout=1.0) as store:
         engine = create_engine(url)

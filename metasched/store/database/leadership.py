@@ -130,6 +130,10 @@ class Leadership:
 
     def release(self) -> None:
         """Give up the lead, so that another daemon can take over at once."""
+        if self._session is not None:
+            # A session that is closed has its lock until the server notices.
+            with suppress(SQLAlchemyError):
+                self._session.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": KEY})
         self._drop_session()
         if self._file is not None:
             os.close(self._file)
