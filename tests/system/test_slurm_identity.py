@@ -237,3 +237,30 @@ def test_an_error_in_a_comment_is_told_in_one_line_and_the_job_accepted(slurm: S
         slurm.run("scancel", str(submitted.job))
     kept = [json.loads(path.read_text()) for path in (slurm.folder / "hooks").glob("*.refused")]
     assert kept == []
+
+
+def test_a_job_that_nothing_marks_is_learned_although_the_daemon_is_killed_before_it_is_confirmed(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    slow = CONFIGURATION.replace("confirm = 0.5", "confirm = 3.0")
+    daemon = Daemon(tmp_path, slow.format(slurm.folder / "slurm.conf"))
+    daemon.start()
+    try:
+        slurm.hooks({"socket": daemon.socket}, RULES)
+
+        def waiting() -> set[int]:
+            with Store.open(daemon.database) as store:
+                return {int(each.job.job) for each in store.waiting.all()}
+
+        while True:  # until one is seen to wait: it may be confirmed at once
+            job = slurm.sbatch("-n1", script=b"#!/bin/sh\nsleep 0.3 # cg.x 300\n").job
+            slurm.wait(lambda job=job: job in waiting() | set(runs(daemon)))
+            if job in waiting():
+                break
+        daemon.kill()
+        daemon.start()
+        assert learned(daemon, {job})[job].run.problem_size == 300
+        assert outcomes(daemon)[job]["question"]["problem_size"] == 300
+        assert waiting() == set()
+    finally:
+        daemon.stop()
