@@ -67,9 +67,10 @@ class Outcomes:
         except InputError:
             now, begun = self._now(), job.submitted_at or 0.0
             if job.seen_at is not None:
-                # It ended between two looks: half way is off by half of what lies between at most.
+                # It ended between two looks: half way is off by half of what lies between at most. One that did not run
+                # yet was cancelled, as far as anybody knows.
                 half, took = (now - job.seen_at) / 2.0, (now + job.seen_at) / 2.0 - begun
-                if half <= max(OFF, OFF_PART * took):
+                if job.running and half <= max(OFF, OFF_PART * took):
                     self._sent.ended(job, took)
                 else:
                     self._sent.forgotten(job)
@@ -79,7 +80,7 @@ class Outcomes:
         except RuntimeError:
             return False
         if isinstance(found, dict):
-            self._sent.seen(job)
+            self._sent.seen(job, running=found.get("state") == "running")
         return True
 
 

@@ -52,6 +52,7 @@ class SentJob:
     job : its number at the site, empty until it is submitted.
     submitted_at : when it was submitted (s, monotonic), None until then.
     seen_at : when the site last showed it in its queue (s, monotonic).
+    running : whether it ran then.
     took : from its submission to its end (s), None until then.
     question : that it was chosen by, None where that was not kept.
     resent : how often it was withdrawn and sent elsewhere.
@@ -68,6 +69,7 @@ class SentJob:
     took: float | None = None
     question: SitesQuestion | None = None
     resent: int = 0
+    running: bool = False
 
     @property
     def site(self) -> str:
@@ -224,7 +226,7 @@ class SentJobs:
             again = job.state == "withdrawing"
             left = {job.site: _learned(known if job.site == site else self._of(job.site), job.overdue)}
             new = replace(job, place=place, state="submitted", job=number, submitted_at=now, seen_at=None,
-                          resent=job.resent + again)  # fmt: skip
+                          running=False, resent=job.resent + again)  # fmt: skip
             return self._note(new, {site: known} | left)
 
     def withdraw(self, job: SentJob, places: Sequence[SitePlacement]) -> SentJob:
@@ -258,11 +260,11 @@ class SentJobs:
         with self._lock:
             return self._given_up(self._open(uid), "withdrawn")
 
-    def seen(self, job: SentJob) -> None:
-        """Note that the site shows the job in its queue, waiting or running."""
+    def seen(self, job: SentJob, *, running: bool) -> None:
+        """Note that the site shows the job in its queue, running or not."""
         with self._lock:
             if (known := self._unchanged(job)) is not None:
-                self._note(replace(known, seen_at=self._now()))
+                self._note(replace(known, seen_at=self._now(), running=running))
 
     def ended(self, job: SentJob, took: float, *, failed: bool = False) -> None:
         """Record that a job ended, its time since the submission (s), and learn it if it succeeded.

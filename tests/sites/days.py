@@ -62,7 +62,7 @@ class Day:
         job, sent = (ready[-1] if ready else None), self.sites.sent
         match self.chosen("see", "end", "end", "fail", "forget", "measure"):
             case "see" if job:
-                sent.seen(job)
+                sent.seen(job, running=True)
             case "end" if job:
                 sent.ended(job, self.chosen(80.0, 150.0, 900.0))
             case "fail" if job:

@@ -192,6 +192,20 @@ def test_a_job_without_advice_is_looked_for_in_the_queue(unheard: Exception) -> 
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 100.0)
 
 
+def test_a_job_that_vanishes_before_it_ran_was_cancelled_and_teaches_nothing() -> None:
+    clock, site = Clock(), Falsifier()
+    sites = grid(Daemons(east=site), ["east"], clock)
+    uid = send(sites)
+    clock.now += 30.0
+    sites.outcomes.look()
+    site.shown = False
+    clock.now += 10.0
+    sites.outcomes.look()
+    assert sites.sent.find(uid).state == "unknown"
+    assert sites.status()[0]["trust"]["outcomes"] == 0
+    assert sites.status()[0]["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("said", "reported"),
     [
@@ -230,7 +244,7 @@ def test_what_a_site_says_of_a_job_that_has_left_it_meanwhile_is_passed_over(
 
     sites = grid(Daemons(east=east, west=answer(placement(time=150.0))), ["east", "west"], clock)
     uid = send(sites)
-    sites.sent.seen(sites.sent.find(uid))
+    sites.sent.seen(sites.sent.find(uid), running=True)
     other = send(sites, "8")
     sites.sent.withdraw(sites.sent.find(uid), sites.rank(QUESTION).places)
     sites.sent.stays(uid)

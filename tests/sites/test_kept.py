@@ -73,7 +73,7 @@ def test_a_restart_loses_nothing_and_ages_go_on(machine: Machine) -> None:
     jobs.submitted(second, "east", "8")
     machine.passes(300.0)
     jobs.ended(jobs.find(first), 290.0)
-    jobs.seen(jobs.find(second))
+    jobs.seen(jobs.find(second), running=True)
     again = machine.start(down=60.0)
     assert [(job.uid, job.state, job.job) for job in again.newest(9)] == [
         (third, "chosen", ""), (second, "submitted", "8"), (first, "ended", "7")
@@ -107,7 +107,7 @@ def test_whatever_happened_is_known_after_a_kill(machine: Machine, steps: list[t
         elif what in ("end", "fail") and open_:
             jobs.ended(open_[which % len(open_)], seconds, failed=what == "fail")
         elif what == "see" and open_:
-            jobs.seen(open_[which % len(open_)])
+            jobs.seen(open_[which % len(open_)], running=which % 2 == 0)
         elif what == "forget" and open_:
             jobs.forgotten(open_[which % len(open_)])
     # Times of day hold no more than some microseconds.
