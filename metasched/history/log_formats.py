@@ -28,6 +28,8 @@ LATEST, LONGEST, MOST_PROCESSORS = 1e11, 1e9, 10_000_000
 LONGEST_NAME = 1000
 #: Longest state: there are arrays of states, in which each takes as much memory as the longest.
 LONGEST_STATE = 40
+#: Longest row whose cells hold line breaks (characters).
+LONGEST_ROW = 100_000
 #: Names of the columns in CSV files, as other programs write them.
 OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtime": "run_time", "cpus": "processors",
                "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
@@ -168,7 +170,8 @@ def read_log(lines: Iterable[str]) -> JobLog:
     if first.startswith(";") or re.fullmatch(r"\s*-?\d+(\s+\S+){4,}\s*", first):
         _read_swf(columns, first, rest)
     elif "|" in first:
-        _read_sacct(columns, first.rstrip("\r\n").split("|"), rest)
+        found = re.match(r"\w+(\|\d+\|)", first, re.ASCII)
+        _read_sacct(columns, first, found[1] if found else "|", rest)
     elif "," in first:
         _read_csv(columns, next(csv.reader([first])), rest)
     else:
@@ -245,8 +248,8 @@ SACCT = {
 }  # fmt: skip
 
 
-def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> None:
-    names = [name.strip() for name in header]
+def _read_sacct(columns: Columns, head: str, separator: str, rest: Iterator[str]) -> None:
+    names = [name.strip() for name in head.rstrip("\r\n").split(separator)]
     place = {
         what: names.index(found) for what, known in SACCT.items()
         if (found := next((name for name in known if name in names), None)) is not None
@@ -256,20 +259,11 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
     if "run" not in place and "end" not in place:
         raise InputError("columns ElapsedRaw and End missing, expected one", where="row 1")
     in_seconds = "run" in place and names[place["run"]] == "ElapsedRaw"
-    loose = place.get("name", -1)
-    for line in rest:
-        cells = line.rstrip("\r\n").split("|")
-        if cells == [""]:
-            continue
-        more = len(cells) - len(names)
-        if more == 1 and not cells[-1]:  # sacct -p ends each row with a separator
-            cells.pop()
-        elif more > 0 and loose >= 0:
-            cells[loose : loose + more + 1] = ["|".join(cells[loose : loose + more + 1])]
-            columns.wrong[TELESCOPED] += 1
-        if len(cells) != len(names):
-            columns.wrong[TORN] += 1
-            continue
+    if separator == "|":
+        rows = _lines_of_cells(rest, len(names), place.get("name", -1), columns.wrong)
+    else:
+        rows = _rows_of_cells(rest, separator, len(names), columns.wrong)
+    for cells in rows:
         fields = {what: cells[where].strip() for what, where in place.items()}
         if "." in fields["job"]:
             continue  # a step of a job
@@ -286,6 +280,43 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
             float(cpus) if cpus.isdecimal() and cpus.isascii() else math.inf, _spanned(fields.get("request", "")),
             _with_state(labels), start - submit,
         )  # fmt: skip
+
+
+def _lines_of_cells(lines: Iterable[str], size: int, loose: int, wrong: Counter[str]) -> Iterator[list[str]]:
+    """The cells of each line; the name, at place ``loose``, may hold separators, but no line breaks."""
+    for line in lines:
+        cells = line.rstrip("\r\n").split("|")
+        if cells == [""]:
+            continue
+        more = len(cells) - size
+        if more == 1 and not cells[-1]:  # sacct -p ends each row with a separator
+            cells.pop()
+        elif more > 0 and loose >= 0:
+            cells[loose : loose + more + 1] = ["|".join(cells[loose : loose + more + 1])]
+            wrong[TELESCOPED] += 1
+        if len(cells) == size:
+            yield cells
+        else:
+            wrong[TORN] += 1
+
+
+def _rows_of_cells(lines: Iterable[str], separator: str, size: int, wrong: Counter[str]) -> Iterator[list[str]]:
+    """The cells of each row, with a separator that no user foresaw: a line break in a cell belongs to it."""
+    begun = ""
+    for line in lines:
+        row = (begun + line.rstrip("\r\n")).split(separator)
+        if begun and len(row) > size:  # what had begun was torn
+            wrong[TORN] += 1
+            row = line.rstrip("\r\n").split(separator)
+        begun = ""
+        if len(row) == size:
+            yield [" ".join(cell.split()) if "\n" in cell else cell for cell in row]
+        elif 1 < len(row) < size and sum(map(len, row)) <= LONGEST_ROW:
+            begun = separator.join(row) + "\n"
+        elif row != [""]:
+            wrong[TORN] += 1
+    if begun:
+        wrong[TORN] += 1
 
 
 def clock(text: str) -> float:

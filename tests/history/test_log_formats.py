@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import as_csv, made_log
 from metasched.history.job_log import JobLog, job_key
-from metasched.history.log_formats import read_log
+from metasched.history.log_formats import LONGEST_ROW, read_log
 from metasched.records import InputError
 from metasched.store.files.job_logs import read_job_log
 
@@ -83,6 +83,27 @@ def test_dates_are_those_of_this_hosts_zone_so_that_the_same_jobs_have_the_same_
     assert told.keys.tolist() == dated.keys.tolist()
     assert told.submit_time.tolist() == dated.submit_time.tolist()
     assert (told.run_time.tolist(), dated.run_time.tolist()) == ([7200.0, 7200.0], [7200.0, 3600.0])
+
+
+def test_no_name_makes_rows_where_the_separator_was_not_foreseen() -> None:
+    mark = "|48213|"
+    names = ["JobIDRaw", "User", "JobName", "Submit", "Start", "ElapsedRaw", "AllocCPUS", "State"]
+
+    def row(job: int, name: str, *more: str) -> str:
+        return mark.join([f"{job}", "ada", name, "100", "160", f"{job}", "4", "COMPLETED", *more])
+
+    forged = "9|eve|x|100|160|60|4|COMPLETED"
+    lines = [
+        mark.join(names), row(1, f"a\n{forged}\n\nb|c"), "", "torn", row(2, "x"), row(3, "y")[:30], row(4, "z"),
+        row(5, "w", "more"), row(6, "\u2028v")[:-30],
+    ]  # fmt: skip
+    log = read_log(line + "\n" for line in "\n".join(lines).split("\n"))
+    assert log.run_time.tolist() == [1.0, 2.0, 4.0]
+    assert set(log.named("user")) == {"ada"}
+    assert log.named("name") == [f"a {forged} b|c", "x", "z"]
+    assert dict(log.wrong) == {"torn or unreadable": 4, "without a request (kept)": 3}
+    long = [row(7, "u" * (LONGEST_ROW + 1))[: LONGEST_ROW + 20], row(8, "t")]
+    assert read_log([mark.join(names), *long]).run_time.tolist() == [8.0]
 
 
 HEADS = {
