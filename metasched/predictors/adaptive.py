@@ -46,8 +46,8 @@ def learned(known: Saved, run: Run, lent: Iterable[Run] = ()) -> Saved:
     lent : runs on other platforms that it may count with from now on, where it can.
     """
     if isinstance(known, RobustPredictor):
-        if is_metered(run):
-            return MeteredPredictor(known.application, known.cluster).fit([*known.window, run])
         known.borrowing(lent)
+        if is_metered(run):
+            known = MeteredPredictor.of_times(known)
     known.learn(run)
     return known

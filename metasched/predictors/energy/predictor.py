@@ -106,6 +106,19 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.application!r}, {self.cluster!r})"
 
+    @classmethod
+    def of_times(cls, times: RobustPredictor) -> MeteredPredictor:
+        """A predictor of the times that another has learned, which goes on with energy and clock.
+
+        Parameters
+        ----------
+        times : fitted to runs without energy or clock; it belongs to the new predictor from now on.
+        """
+        made = cls(times.application, times.cluster, capacity=times.window.capacity)
+        made.window = RunWindow(times.window, times.window.capacity, times.window.seen)
+        made._state = MeteredState(times, None, None, imagined(), 0.0, "")
+        return made
+
     @property
     def times(self) -> RobustPredictor:
         """The times of runs at the reference clock."""

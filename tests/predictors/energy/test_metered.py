@@ -13,6 +13,7 @@ from command_line import call
 from metered_runs import CLOCKS, made, watts
 
 from metasched.predictors.adaptive import adaptive
+from metasched.predictors.adaptive import learned as with_run
 from metasched.predictors.contract import energy_predictor, most_watts, planner, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.energy_peers import MeanPower
@@ -84,6 +85,41 @@ def test_runs_without_meter_and_clock_are_left_to_the_robust_method() -> None:
     )
     assert energy_predictor(clocked) is None
     assert energy_predictor(RobustPredictor()) is None
+
+
+def test_the_first_metered_run_makes_nothing_forgotten() -> None:
+    def bare(run: Run, factor: float) -> Run:
+        return replace(run, execution_time=factor * run.execution_time, extra={})
+
+    runs = made(50, seed=1, clocks=(2000.0,))
+    known = RobustPredictor("a", "c").fit([bare(run, 1.0) for run in runs[:30]])
+    for run in runs[30:45]:
+        known.learn(bare(run, 1.6))
+        known.settle()
+    before, asked = known.state, runs[49].request
+    expected = known.predict(asked).execution_time
+    assert before.drift is not None
+    metered = with_run(known, replace(runs[45], execution_time=1.6 * runs[45].execution_time))
+    assert isinstance(metered, MeteredPredictor)
+    assert metered.window.seen == 46
+    assert metered.clocks == (2000.0, 2000.0)
+    assert energy_predictor(metered) is not None
+    state = metered.times.state
+    assert state.drift is not None
+    assert state.drift.since == before.drift.since
+    assert state.calibration.scores[:-1] == before.calibration.scores[2:]
+    assert metered.predict(asked).execution_time == pytest.approx(expected, rel=0.02)
+
+
+def test_a_first_metered_run_keeps_what_was_borrowed() -> None:
+    lent = [replace(run, cluster="d", extra={}) for run in made(30, seed=2)]
+    known = RobustPredictor("a", "c").borrowing(lent).fit([replace(made(1, seed=3)[0], extra={})])
+    metered = with_run(known, made(2, seed=3)[1], lent)
+    assert isinstance(metered, MeteredPredictor)
+    assert len(metered.times.lent) == 30
+    back = documents.parse(documents.dump(metered))
+    asked = made(1, seed=4)[0].request
+    assert back.predict(asked).execution_time == pytest.approx(metered.predict(asked).execution_time, rel=1e-6)
 
 
 def test_runs_with_energy_are_lent_to_platforms_never_used_at_the_reference_clock(learned: MeteredPredictor) -> None:
