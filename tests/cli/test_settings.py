@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -134,6 +135,18 @@ def test_a_plan_is_for_the_largest_learned_problem_by_default(metasched: Callabl
     assert status == 0
     assert {one["problem_size"] for one in asked} == {max(run.problem_size for run in learned)}
     assert [one["processors"] for one in asked] == sorted({run.processors for run in learned})
+
+
+@pytest.mark.parametrize("size", [16384, 1021, 48011])
+def test_a_plan_runs_sizes_that_are_asked_for_as_they_are(metasched: Callable[..., Answer], size: int) -> None:
+    write_runs("runs.csv", [replace(run, problem_size=1021.0, extra={}) for run in laid_out(6)])
+    metasched("fit", "runs.csv", "-o", "m.json")
+    status, out, _ = metasched("plan", "m.json", "--problem-size", size, "--budget", 1e6, "--json")
+    sizes = {run["problem_size"] for run in json.loads(out)["runs"]}
+    assert status == 0
+    assert size in sizes
+    assert all(each in (size, 1021.0) or each == float(f"{each:.3g}") for each in sizes)
+    assert not sizes & {16400.0, 1020.0, 48000.0}
 
 
 @pytest.mark.parametrize(

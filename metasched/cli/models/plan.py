@@ -87,12 +87,15 @@ def _choices(
     if not counts or min(asked) <= 0:
         raise InputError("has learned no runs, expected --problem-size and --processors", where=where)
     smallest = min((run.problem_size for run in learned), default=min(asked))
-    sizes = sorted({*asked, *np.geomspace(smallest, max(asked), SIZES).tolist()})
+    # Sizes in between are round numbers; others stay as they are, since not every application takes those near them.
+    ends = {*asked, smallest}
+    between = np.geomspace(smallest, max(asked), SIZES)[1:-1] if len(ends) > 1 else ()
+    sizes = sorted({*ends, *(float(f"{n:.3g}") for n in between)})
     powers = (2**step for step in range(max(counts).bit_length()))
     on = sorted({*parse_counts(runs_on)} if runs_on else {*counts, *powers})
     if max(len(sizes) * len(on), len(asked) * len(counts)) > MOST:
         raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
-    return [*product(asked, counts)], [(float(f"{n:.3g}"), p) for n, p in product(sizes, on)]
+    return [*product(asked, counts)], [*product(sizes, on)]
 
 
 def _document(found: Plan, asked: Sequence[Request], widths: tuple[Floats, ...], level: float) -> dict[str, Any]:
