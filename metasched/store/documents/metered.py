@@ -13,6 +13,7 @@ from metasched.predictors.energy.clock import Clock
 from metasched.predictors.energy.power import MEANS as POWER_MEANS
 from metasched.predictors.energy.predictor import MeteredPredictor, MeteredState
 from metasched.predictors.gaussian_process import Scales
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Run
 from metasched.store.documents.adaptive import RobustDocument
@@ -93,8 +94,11 @@ class MeteredDocument(LearnedPart):
     def build(self) -> MeteredPredictor:
         """The predictor; the process of power is conditioned again on the window."""
         predictor = MeteredPredictor(self.application, self.cluster, capacity=self.times.capacity)
-        predictor.window = RunWindow(self.runs(), self.times.capacity, self.seen)
-        times = self.times.build()
+        # Earlier versions kept runs, and counted them, whose numbers no times were learned from.
+        runs, times = [run for run in self.runs() if representable(run)], self.times.build()
+        if len(runs) != len(times.window):
+            raise InputError(f"window has {len(runs)} runs, expected the {len(times.window)} of times")
+        predictor.window = RunWindow(runs, self.times.capacity, times.window.seen)
         clock = None
         if self.clock is not None:
             learned = self.clock

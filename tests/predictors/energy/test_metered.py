@@ -217,6 +217,23 @@ def test_a_run_with_numbers_that_no_model_can_be_fitted_to_does_not_end_the_lear
     assert predictor.predict(later[0].request) == plain.predict(later[0].request)
 
 
+def test_a_document_with_a_run_that_no_times_were_learned_from_goes_on_learning() -> None:
+    runs = made(14, seed=1)
+    predictor = MeteredPredictor("a", "c").fit(runs[:12])
+    document = json.loads(documents.dump(predictor))
+    for name, cell in (("window", [1e70, *document["window"][0][1:]]), ("energies", None), ("users", "")):
+        document[name] = [cell, *document[name]]
+    document["settings"] = [document["settings"][0], *document["settings"]]
+    back = documents.parse(json.dumps(document | {"seen": 13}))
+    for each in (predictor, back):
+        for run in runs[12:]:
+            each.learn(run)
+    assert back.predict(runs[0].request) == predictor.predict(runs[0].request)
+    shorter = {name: document[name][2:] for name in ("window", "energies", "users", "settings")}
+    with pytest.raises(InputError, match="window has 11 runs, expected the 12 of times"):
+        documents.parse(json.dumps(document | shorter))
+
+
 def test_what_meters_see_is_told_from_the_first_run_of_another_part_on_and_each_part_once() -> None:
     def covering(run: Run, part: str) -> Run:
         return replace(run, extra={"energy": run.extra["energy"], "energy_covers": part})
