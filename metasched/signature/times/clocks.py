@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 #: The operations as plain numbers, which are looked up in every round.
-WORK, SEND, RECEIVE, WAIT, COLLECTIVE = (int(each) for each in Operation)
+WORK, SEND, RECEIVE, WAIT, COLLECTIVE = KINDS = tuple(int(each) for each in Operation)
 #: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
 RENDEZVOUS = 65_536.0
 
@@ -122,7 +122,7 @@ class _Rounds:
         while active.size:
             kinds = self.found.kind[self.at[active]]
             # In most rounds all processes do the same, or few do anything.
-            many = np.bincount(kinds, minlength=len(Operation)).tolist()
+            many = np.bincount(kinds, minlength=len(KINDS)).tolist()
             advanced = [
                 do(active if many[kind] == active.size else active[kinds == kind])
                 for kind, do in ((WORK, self._work), (SEND, self._post), (RECEIVE, self._ask), (WAIT, self._wait))
@@ -131,7 +131,7 @@ class _Rounds:
             self.gathered += many[COLLECTIVE]
             if self.gathered == self.count:
                 advanced = [self._meet()]
-            active = np.concatenate(advanced)
+            active = advanced[0] if len(advanced) == 1 else np.concatenate(advanced)
             self.at[active] += 1
             active = active[self.at[active] < self.last[active]]
         behind = self.at < self.last
