@@ -29,11 +29,12 @@ class GivenUpError(Exception):
 @pytest.fixture(autouse=True)
 def raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Raise in the call as soon as the launcher is ready."""
+    waits, given_up, communicate = threading.Event(), threading.Event(), subprocess.Popen.communicate
 
     def raised(*_: object) -> None:
-        raise GivenUpError
-
-    waits, communicate = threading.Event(), subprocess.Popen.communicate
+        if not given_up.is_set():
+            given_up.set()
+            raise GivenUpError
 
     def waiting(*given: Any, **named: Any) -> Any:
         waits.set()
@@ -42,7 +43,9 @@ def raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def ask() -> None:
         waits.wait()  # the launcher may be ready before the call that starts it has returned
         until((tmp_path / "ready").exists)
-        os.kill(os.getpid(), signal.SIGUSR1)
+        # One that comes just before the call reads does not end the reading, so it may take another.
+        while not given_up.wait(0.05):
+            os.kill(os.getpid(), signal.SIGUSR1)
 
     monkeypatch.setattr(subprocess.Popen, "communicate", waiting)
     monkeypatch.chdir(tmp_path)
@@ -50,6 +53,9 @@ def raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     yield
+    waits.set()
+    given_up.set()
+    thread.join()
     signal.signal(signal.SIGUSR1, before)
 
 
