@@ -6,7 +6,7 @@ has run, shared out over computation and communication as the model's two terms 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -160,10 +160,12 @@ def terms_left(
     number = {name: index for index, name in enumerate(cluster.nodes)}
     here = [job for job in jobs if any(name in number for name in job.nodes)]
     found = [job for job in here if isinstance(job, RunningJob)]
-    started = [job for job in here if isinstance(job, StartedJob)]
+    started: defaultdict[tuple[object, ...], list[StartedJob]] = defaultdict(list)
+    for job in here:
+        if isinstance(job, StartedJob):
+            started[job.alike].append(job)
     unknown: Counter[str] = Counter()
-    for alike in sorted({job.alike for job in started}, key=str):
-        mine = [job for job in started if job.alike == alike]
+    for _, mine in sorted(started.items(), key=lambda each: str(each[0])):
         application = mine[0].application
         predictor = model(application) if application else None
         times = None if predictor is None else _terms(mine, cluster, number, predictor)
