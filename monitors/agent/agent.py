@@ -16,6 +16,7 @@ from monitors.agent.site_links import SiteLinks
 from monitors.agent.spool import Spool
 from monitors.schedule import Schedule
 from monitors.sensors.cpu import ProbedCpu
+from monitors.sensors.limits import cpu_limit
 from monitors.sensors.network.clique import Clique
 from monitors.sensors.network.corrected import CorrectedLink, outward_interface
 from monitors.sensors.network.probe import BandwidthProbe, Link
@@ -110,9 +111,13 @@ class Agent:
         self._stop.set()
 
     def _sensors(self) -> Source:
-        budget = self._settings.probe_budget
+        processors, budget, limit = self._settings.processors, self._settings.probe_budget, cpu_limit(own=False)
+        quota = cpu_limit().quota
+        if budget > 0 and quota < min(processors, limit.quota):
+            _log.warning("no CPU probes: the quota of this service, %.3g processors, would slow them down", quota)
+            budget = 0.0
         schedule = ProbeSchedule(budget=budget) if budget > 0 else None
-        cpu = ProbedCpu(self._settings.processors, schedule=schedule, probing=schedule is not None)
+        cpu = ProbedCpu(processors, limit=limit, schedule=schedule, probing=schedule is not None)
         return ThisHost(cpu.read, self._link.read, self._settings.node)
 
     def _listen(self) -> SampleServer | None:

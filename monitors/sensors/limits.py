@@ -31,18 +31,20 @@ class CpuLimit:
     usage: Path | None
 
 
-def cpu_limit(proc: Path = PROC, mount: Path = MOUNT) -> CpuLimit:
+def cpu_limit(proc: Path = PROC, mount: Path = MOUNT, *, own: bool = True) -> CpuLimit:
     """Read the limits that hold for this process.
 
     Parameters
     ----------
     proc, mount : where the kernel's process files and the control groups are mounted.
+    own : whether the quota of the group that this process is in counts. It holds for its children; but one of a service
+        holds for this service alone, and not for the jobs of the node. The root of a container always counts.
     """
     groups = _groups(proc)
-    pairs = [(folder, folder) for root in (mount, mount / "unified") for folder in _upwards(root, groups.get(""))]
+    pairs = [(folder, folder) for root in (mount, mount / "unified") for folder in _upwards(root, groups.get(""), own)]
     accounts = next((mount / name for name in ("cpu,cpuacct", "cpuacct") if (mount / name).is_dir()), mount)
     for name in ("cpu,cpuacct", "cpu"):
-        folders = _upwards(mount / name, groups.get("cpu"))
+        folders = _upwards(mount / name, groups.get("cpu"), own)
         pairs += [(folder, accounts / folder.relative_to(mount / name)) for folder in folders]
     limits = [(quota, account) for folder, account in pairs if (quota := _quota(folder)) is not None]
     quota, account = min(limits, default=(float("inf"), None), key=lambda limit: limit[0])
@@ -90,14 +92,15 @@ def _groups(proc: Path) -> dict[str, str]:
     return {name: path for _, names, path in parts for name in names.split(",")}
 
 
-def _upwards(mount: Path, group: str | None) -> list[Path]:
-    """The group's folder and all above it up to the mount; the mount alone where a container hides the path."""
+def _upwards(mount: Path, group: str | None, own: bool) -> list[Path]:
+    """The group's own folder and all above it up to the mount; the mount alone where a container hides the path."""
     if group is None or not mount.is_dir():
         return []
     relative = Path(group.lstrip("/"))
     if ".." in relative.parts:
         return [mount]
-    return [path for part in (relative, *relative.parents) if (path := mount / part).is_dir()]
+    parts = (relative, *relative.parents) if own or not relative.parts else relative.parents
+    return [path for part in parts if (path := mount / part).is_dir()]
 
 
 def _quota(folder: Path) -> float | None:

@@ -66,6 +66,12 @@ def test_a_service_that_ends_by_itself_is_started_again() -> None:
     assert [unit.name for unit in UNITS if "\nRestart=always\n" not in unit.read_text()] == []
 
 
+def test_the_agents_unit_limits_no_processor_time_since_probes_would_take_its_own_limit_for_the_nodes_load() -> None:
+    names = {line.partition("=")[0] for line in (DEPLOYED / "metasched-agent.service").read_text().splitlines()}
+    assert "MemoryMax" in names
+    assert not names & {"CPUQuota", "CPUWeight", "CPUAffinity", "AllowedCPUs", "CPUSchedulingPolicy", "Nice"}
+
+
 def test_no_unit_shares_its_state_with_another() -> None:
     """A state folder of a unit with a user of its own and one of a unit with a dynamic user are moved to and fro."""
     folders = [line for unit in UNITS for line in unit.read_text().splitlines() if line.startswith("StateDirectory=")]

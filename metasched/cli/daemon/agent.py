@@ -16,6 +16,7 @@ from metasched.cli.options import JsonOption
 from metasched.records import InputError
 from monitors.agent.settings import read_settings
 from monitors.sensors.cpu import ProbedCpu
+from monitors.sensors.limits import cpu_limit
 from monitors.sensors.network.corrected import CorrectedLink, outward_interface
 from monitors.sources.this_host import ThisHost
 
@@ -39,7 +40,8 @@ def agent(
         os.execv(sys.executable, [*words, *(["--verbose"] if verbose else [])])  # noqa: S606 - no shell is meant
     try:
         link = CorrectedLink(asked.interface or outward_interface())
-        host = ThisHost(ProbedCpu(asked.processors).read, link.read, asked.node)
+        cpu = ProbedCpu(asked.processors, limit=cpu_limit(own=False))
+        host = ThisHost(cpu.read, link.read, asked.node)
     except ValueError as error:
         raise InputError(str(error)) from None
     time.sleep(min(asked.interval, 1.0))

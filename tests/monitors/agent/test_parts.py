@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from monitors.agent import agent as module
 from monitors.agent.agent import Agent
 from monitors.agent.settings import Settings
+from monitors.sensors.limits import CpuLimit, cpu_limit
 from monitors.sensors.network.probe import Link
 from monitors.sources.contract import Readings, Sample
 
@@ -63,8 +65,8 @@ def test_an_agent_alone_has_sensors_of_this_host_and_nobody_to_send_to(parts: Pa
     assert names == ["CorrectedLink", "ProbeSchedule", "ProbedCpu", "ThisHost"]
     assert parts.of("CorrectedLink") == [["eth7"]]
     assert parts.of("ProbeSchedule") == [[("budget", 0.01)]]
-    [[count, (_, probing), (_, schedule)]] = parts.of("ProbedCpu")
-    assert (count, probing, schedule.name) == (3, True, "ProbeSchedule")
+    [[count, (_, limit), (_, probing), (_, schedule)]] = parts.of("ProbedCpu")
+    assert (count, limit, probing, schedule.name) == (3, cpu_limit(own=False), True, "ProbeSchedule")
     assert parts.of("ThisHost") == [["read of ProbedCpu", "read of CorrectedLink", "n1"]]
 
 
@@ -73,8 +75,27 @@ def test_without_a_budget_nothing_is_probed_and_without_an_interface_the_outward
 ) -> None:
     monkeypatch.setattr(module, "outward_interface", lambda: "eth0")
     made(tmp_path, probe_budget=0, interface=None)
-    assert parts.of("ProbedCpu") == [[1, ("probing", False), ("schedule", None)]]
+    assert [each[2:] for each in parts.of("ProbedCpu")] == [[("probing", False), ("schedule", None)]]
     assert parts.of("CorrectedLink") == [["eth0"]]
+
+
+@pytest.mark.parametrize(
+    ("processors", "own", "above", "probing"),
+    [(1, 0.2, math.inf, False), (4, 2.0, math.inf, False), (4, 2.0, 2.0, True), (1, 2.0, math.inf, True)],
+)
+def test_a_quota_of_the_agents_own_is_none_of_the_node_and_nothing_is_probed_under_it(
+    processors: int, own: float, above: float, probing: bool, parts: Parts, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    quotas = above, min(own, above)
+
+    def limit(*, own: bool = True) -> CpuLimit:
+        return CpuLimit((0, 1, 2, 3), quotas[own], None)
+
+    monkeypatch.setattr(module, "cpu_limit", limit)
+    made(tmp_path, processors=processors)
+    assert parts.of("ProbedCpu")[0][1:3] == [("limit", limit(own=False)), ("probing", probing)]
+    assert ("no CPU probes" in caplog.text) is not probing
 
 
 def test_what_waits_on_disk_and_in_memory_is_sent_to_the_daemon(parts: Parts, tmp_path: Path) -> None:

@@ -67,6 +67,23 @@ def test_the_tightest_quota_on_the_way_up_counts_with_its_account(
     assert limit.processors == tuple(sorted(os.sched_getaffinity(0)))
 
 
+@pytest.mark.parametrize(
+    ("groups", "files", "quota"),
+    [
+        ("0::/system/agent\n", {"system/agent/cpu.max": "20000 100000", "system/cpu.max": "max 100000"}, INFINITE),
+        ("0::/system/agent\n", {"system/agent/cpu.max": "20000 100000", "system/cpu.max": "50000 100000"}, 0.5),
+        ("4:cpu:/agent\n", {**version_1("cpu/agent", 20_000), **version_1("cpu", 150_000)}, 1.5),
+        # The root of a container, whose jobs are in it too.
+        ("0::/\n", {"cpu.max": "50000 100000"}, 0.5),
+        ("0::/hidden/by/it\n", {"cpu.max": "50000 100000"}, 0.5),
+    ],
+)
+def test_the_quota_of_a_service_may_be_left_out_since_jobs_of_other_groups_do_not_have_it(
+    groups: str, files: dict[str, str], quota: float, tmp_path: Path
+) -> None:
+    assert cpu_limit(*tree(tmp_path, groups, files), own=False).quota == quota
+
+
 def test_without_control_groups_there_is_no_quota(tmp_path: Path) -> None:
     assert cpu_limit(tmp_path / "none", tmp_path / "none").quota == INFINITE
 
