@@ -24,8 +24,8 @@ static const Communicator* communicator(MPI_Comm comm)
   for (size_t i = 0; i < communicators_size; i++)
     if (communicators[i].comm == comm)
       return &communicators[i];
-  int between = 0, size, own_size;
-  MPI_Group group, world;
+  int between = 0, size = 0, own_size = 0;
+  MPI_Group group = MPI_GROUP_NULL, world;
   PMPI_Comm_test_inter(comm, &between);
   PMPI_Comm_size(comm, &own_size);
   if (between)
@@ -95,7 +95,7 @@ static int64_t among(MPI_Comm comm)
 
 static int own_rank(MPI_Comm comm)
 {
-  int own;
+  int own = -1;
   PMPI_Comm_rank(comm, &own);
   return own;
 }

@@ -10,6 +10,8 @@
 static int64_t bytes(int64_t count, MPI_Datatype type)
 {
   MPI_Count size = 0; // an int holds none of 2 GiB
+  if (count <= 0)     // the type of nothing may be anything
+    return 0;
   if (type != MPI_DATATYPE_NULL)
     PMPI_Type_size_x(type, &size);
   return count * size;
@@ -278,20 +280,23 @@ REDUCING(Allreduce, Iallreduce, ALLREDUCE)
 REDUCING(Scan, Iscan, SCAN)
 REDUCING(Exscan, Iexscan, EXSCAN)
 
-// What the root leaves in place has the size of the others' part.
+// What the root leaves in place has the size of the others' part. Arguments that mean nothing to a process may be
+// anything: those for all parts where it is not the root, and between two groups, those for one part in the root's group.
 #define ROOTED                                                                                                         \
   (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,      \
    MPI_Comm comm)
 #define ROOTED_BY (out, out_count, out_type, in, in_count, in_type, root, comm)
 #define TO_ROOT(function, begun_only, name)                                                                            \
-  COLLECTIVE(function, begun_only, ROOTED, ROOTED_BY, const int here = at_root(comm, root);                            \
-             const int64_t out_bytes = out == MPI_IN_PLACE ? 0 : bytes(out_count, out_type);                           \
-             const int64_t in_bytes  = in == MPI_IN_PLACE ? 0 : bytes(in_count, in_type);                              \
-             const int64_t each = name == GATHER ? (out == MPI_IN_PLACE ? in_bytes : out_bytes)                        \
-                                                 : (in == MPI_IN_PLACE ? out_bytes : in_bytes);                        \
-             const int64_t all  = here ? (name == GATHER ? in_bytes : out_bytes) : 0;                                  \
-             ADD(computed, name, among(comm), name == GATHER ? each : all, name == GATHER ? all : each,                \
-                 world_rank(comm, root), BYTES, BYTES))
+  COLLECTIVE(function, begun_only, ROOTED, ROOTED_BY, const int gathers = name == GATHER;                              \
+             const int64_t all  = !at_root(comm, root) ? 0                                                             \
+                                  : gathers            ? bytes(in_count, in_type)                                      \
+                                                       : bytes(out_count, out_type);                                   \
+             const int64_t each = (gathers ? out : in) == MPI_IN_PLACE ? all                                           \
+                                  : root < 0                           ? 0                                             \
+                                  : gathers                            ? bytes(out_count, out_type)                    \
+                                                                       : bytes(in_count, in_type);                     \
+             ADD(computed, name, among(comm), gathers ? each : all, gathers ? all : each, world_rank(comm, root),      \
+                 BYTES, BYTES))
 TO_ROOT(Gather, Igather, GATHER)
 TO_ROOT(Scatter, Iscatter, SCATTER)
 
@@ -374,7 +379,7 @@ COLLECTIVE(Gatherv, Igatherv,
            (out, out_count, out_type, in, in_counts, in_at, in_type, root, comm), Words key = {0};
            start_list(&key, GATHERV, comm);
            push(&key, out == MPI_IN_PLACE ? bytes(in_counts[own_rank(comm)], in_type)
-                                          : (root == MPI_ROOT ? 0 : bytes(out_count, out_type)));
+                                          : (root < 0 ? 0 : bytes(out_count, out_type)));
            push_counts(&key, in_counts, in_type, NULL, members_of(comm).size, at_root(comm, root));
            push(&key, world_rank(comm, root));
            add_list(&key, 2, &computed))
@@ -385,7 +390,7 @@ COLLECTIVE(Scatterv, Iscatterv,
            start_list(&key, SCATTERV, comm);
            push_counts(&key, out_counts, out_type, NULL, members_of(comm).size, at_root(comm, root));
            push(&key, in == MPI_IN_PLACE ? bytes(out_counts[own_rank(comm)], out_type)
-                                         : (root == MPI_ROOT ? 0 : bytes(in_count, in_type)));
+                                         : (root < 0 ? 0 : bytes(in_count, in_type)));
            push(&key, world_rank(comm, root));
            add_list(&key, 2, &computed))
 // Between two groups, the counts are those of the own one.

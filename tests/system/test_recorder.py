@@ -429,3 +429,54 @@ def test_actions_follow_from_what_mpi_answers(library: str, tmp_path: Path, caps
     assert calls(trace, 2) == DONE.splitlines()
     # At a border a persistent request without a partner begins, but nobody waits for it.
     assert [each for each in calls(trace, 0) if each.startswith("waitall")] == ["waitall 2"] * 4
+
+
+#: Arguments that mean nothing to a process may be anything, and MPI answers what is wrong where a program asks it to.
+MEANINGLESS = r"""
+#include <mpi.h>
+#include <string.h>
+int main(int argc, char** argv)
+{
+  int rank, counts[4] = {3, 3, 3, 3}, at[4] = {0, 3, 6, 9};
+  double out[64] = {0}, in[64];
+  MPI_Datatype junk;
+  MPI_Comm half, between;
+  memset(&junk, 0, sizeof junk);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Datatype at_root = rank == 0 ? MPI_DOUBLE : junk;
+  MPI_Gather(out, 3, MPI_DOUBLE, in, 3, at_root, 0, MPI_COMM_WORLD);
+  MPI_Scatter(out, 3, at_root, in, 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Comm_split(MPI_COMM_WORLD, rank < 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, 77, &between);
+  const int root = rank == 0 ? MPI_ROOT : rank < 2 ? MPI_PROC_NULL : 0;
+  MPI_Datatype of_others = rank < 2 ? junk : MPI_DOUBLE;
+  MPI_Gather(out, 3, of_others, in, 3, at_root, root, between);
+  MPI_Scatter(out, 3, at_root, in, 3, of_others, root, between);
+  MPI_Gatherv(out, 3, of_others, in, counts, at, at_root, root, between);
+  MPI_Scatterv(out, counts, at, at_root, in, 3, of_others, root, between);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  if (MPI_Barrier(MPI_COMM_NULL) == MPI_SUCCESS || MPI_Bcast(out, 1, MPI_DOUBLE, 0, MPI_COMM_NULL) == MPI_SUCCESS)
+    return 1;
+  MPI_Finalize();
+  return 0;
+}
+"""
+#: What processes 1 and 3 of 4 do in it.
+MEANT = (
+    "gather 24 0 0 -1 -1|scatter 0 24 0 -1 -1|gather_on 4 0 0 -333 -1 -1|scatter_on 4 0 0 -333 -1 -1|"
+    "gatherv_on 4 0 0 0 -333 -1 -1|scatterv_on 4 0 0 0 -333 -1 -1",
+    "gather 24 0 0 -1 -1|scatter 0 24 0 -1 -1|gather_on 4 24 0 0 -1 -1|scatter_on 4 0 24 0 -1 -1|"
+    "gatherv_on 4 24 0 0 0 -1 -1|scatterv_on 4 0 0 24 0 -1 -1",
+)
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_a_program_goes_on_whatever_stands_where_mpi_reads_nothing(library: str, tmp_path: Path) -> None:
+    program, to = built(MEANINGLESS, library, tmp_path), tmp_path / "trace"
+    launcher = [*LAUNCHERS[library], "-np", "4", str(program)]
+    # Variables without a value hold what no handle is.
+    assert record(launcher, to, f"mpicc.{library}", options=["-ftrivial-auto-var-init=pattern"]) == 0
+    for rank, meant in zip((1, 3), MEANT, strict=True):
+        assert calls(read_recorded(to).trace, rank)[1:7] == meant.split("|")
