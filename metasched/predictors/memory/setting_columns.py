@@ -144,12 +144,12 @@ class SettingColumns:
                 values = [value for value in values if not isinstance(value, str)]
             elif name in WITHOUT:
                 values += [WITHOUT[name]] * (len(settings) - len(values))
-            own = _columns(name, values)
             words[name] = () if numbers else tuple(word for word, _ in Counter(map(_word, values)).most_common())
-            columns += own
-            if not own:
+            if len(set(values if numbers else words[name])) == 1:
                 constant[name] = _word(values[0])
-        made = cls(tuple(columns[:MOST_COLUMNS]), tuple(words.items()), tuple(constant.items()), knots)
+            else:
+                columns += _columns(name, values, MOST_COLUMNS - len(columns))
+        made = cls(tuple(columns), tuple(words.items()), tuple(constant.items()), knots)
         cells = made.rows(settings, learned=True)
         ranges = zip(np.nanmin(cells, axis=0).tolist(), np.nanmax(cells, axis=0).tolist(), strict=True)
         return replace(made, ranges=tuple(ranges))
@@ -237,6 +237,8 @@ class SettingColumns:
             elif name in words and asked[name] not in words[name]:
                 notes.append(f"{name} {asked[name]} was never learned, {words[name][0]} is assumed")
         notes += [note for place in range(len(self.ranges)) if (note := self._far(place, settings))]
+        if without := dict(self.known).keys() - names:
+            notes.append(f"the effect of {', '.join(sorted(without))} is not learned: there are too many parameters")
         return tuple(notes)
 
     def _far(self, place: int, settings: Settings) -> str:
@@ -253,14 +255,16 @@ class SettingColumns:
 NO_COLUMNS = SettingColumns()
 
 
-def _columns(name: str, values: Sequence[float | str]) -> list[Column]:
+def _columns(name: str, values: Sequence[float | str], most: int) -> list[Column]:
+    """The columns, at most so many, of a parameter with several values."""
+    if not most:
+        return []
     if has_words(values):
         words = [word for word, _ in Counter(map(_word, values)).most_common()]
-        made = [Column("word", name, word=word) for word in words[1 : MOST_WORDS + 1]]
-        return [*made[:-1], *(replace(last, rarer=tuple(words[MOST_WORDS + 1 :])) for last in made[-1:])]
+        own = min(MOST_WORDS, most)
+        made = [Column("word", name, word=word) for word in words[1 : own + 1]]
+        return [*made[:-1], replace(made[-1], rarer=tuple(words[own + 1 :]))]
     numbers = np.array(values, dtype=np.float64)
-    if np.ptp(numbers) == 0.0:
-        return []
     if numbers.min() > 0.0:
         return [Column("power", name, middle=float(np.exp(np.log(numbers).mean())))]
     return [Column("range", name, middle=float(numbers.mean()), unit=float(np.ptp(numbers)) / 2.0)]

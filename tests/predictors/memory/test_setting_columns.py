@@ -150,3 +150,21 @@ def test_where_no_run_had_gpus_none_can_be_asked_for_and_others_cannot() -> None
     assert NO_COLUMNS.rows([on(gpu="none")]).shape == (1, 0)
     with pytest.raises(InputError, match="parameter 'gpu' is unknown"):
         NO_COLUMNS.rows([on(gpu="a100")])
+
+
+def test_parameters_beyond_the_most_columns_are_noted_and_their_words_count_as_one() -> None:
+    names = [f"p{number:02}" for number in range(14)]
+    stated = [
+        Settings.of(
+            parameters={name: float(value + 1) for name in names} | {"scheme": f"s{value}", "tail": float(value)}
+        )
+        for value in range(6)
+    ]
+    found = SettingColumns.of(stated, np.zeros(len(stated)))
+    assert found.names == (*names, "scheme=s1", "scheme=s2")
+    assert found.rows(stated[5:])[0, -2:].tolist() == [0.0, 1.0]
+    notes = found.doubts(Settings.of(parameters={name: 3.0 for name in names} | {"scheme": "s5", "tail": 3.0}))
+    assert notes == (
+        "scheme s5 is one of 4 rare words, which count as one",
+        "the effect of tail is not learned: there are too many parameters",
+    )
