@@ -15,6 +15,8 @@ from metasched.queueing.network import Floats
 
 #: Terms on each side of the peak, in parts of sqrt(N), and besides: those left out are below exp(-50) of it.
 _REACH, _LEAST = 10.0, 50.0
+#: Part of the think time that the service of all jobs must exceed to have an effect on a number of this precision.
+_NEGLIGIBLE = 1e-17
 
 
 def throughput(demands: ArrayLike, think_time: ArrayLike, population: ArrayLike) -> Floats:
@@ -38,7 +40,8 @@ def throughput(demands: ArrayLike, think_time: ArrayLike, population: ArrayLike)
     service = np.asarray(demands, dtype=float)
     idle, jobs = np.asarray(think_time, dtype=float), np.asarray(population, dtype=float)
     slow, fast = service.max(axis=1), service.min(axis=1)
-    found, queues = np.empty(slow.shape), slow > 0
+    # Beside so short a service nobody is waited for; in units of it the think time may be too large a number.
+    found, queues = np.empty(slow.shape), jobs * slow > _NEGLIGIBLE * idle
     found[~queues] = jobs[~queues] / idle[~queues]
     found[queues] = _in_units(fast[queues] / slow[queues], idle[queues] / slow[queues], jobs[queues]) / slow[queues]
     return found

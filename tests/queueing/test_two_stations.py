@@ -27,3 +27,8 @@ def test_each_network_has_a_population_of_its_own() -> None:
     found = throughput([[1.0, 2.0]] * 3, [50.0] * 3, [1, 20, 100_000])
     curve = mean_value_analysis([1.0, 2.0], 50.0, 20).throughput
     np.testing.assert_allclose(found, [curve[0], curve[-1], 0.5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e-310, 1e-200, 1e-30])
+def test_a_service_too_short_to_be_waited_for_has_no_effect(least: float) -> None:
+    assert throughput([[least, 0.0]], [4.0], [3]).tolist() == [0.75]

@@ -163,7 +163,7 @@ def test_parameters_beyond_the_most_columns_are_noted_and_their_words_count_as_o
     found = SettingColumns.of(stated, np.zeros(len(stated)))
     assert found.names == (*names, "scheme=s1", "scheme=s2")
     assert found.rows(stated[5:])[0, -2:].tolist() == [0.0, 1.0]
-    notes = found.doubts(Settings.of(parameters={name: 3.0 for name in names} | {"scheme": "s5", "tail": 3.0}))
+    notes = found.doubts(Settings.of(parameters=dict.fromkeys(names, 3.0) | {"scheme": "s5", "tail": 3.0}))
     assert notes == (
         "scheme s5 is one of 4 rare words, which count as one",
         "the effect of tail is not learned: there are too many parameters",
