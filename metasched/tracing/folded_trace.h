@@ -14,7 +14,12 @@
 #include "call_counts.h"
 #include "instruction_counter.h"
 
-enum { LONGEST_PERIOD = 128, MOST_NODES = 1 << 22, NULL_RANK = -333, BYTES = -1, FRESH = 10000 /* ns */ };
+enum { LONGEST_PERIOD = 128, NULL_RANK = -333, BYTES = -1, FRESH = 10000 /* ns */ };
+
+// Most words of a trace in memory, 128 MiB: a program whose calls all differ must not be short of it.
+#ifndef MOST_WORDS
+#define MOST_WORDS (1 << 24)
+#endif
 
 // A growing array of 64-bit words.
 typedef struct {
@@ -174,6 +179,11 @@ static void fold(void)
   }
 }
 
+static int full(void)
+{
+  return nodes.size + actions.keys.size + betweens.keys.size + bodies.keys.size >= MOST_WORDS;
+}
+
 static void write_all(const char* how)
 {
   char path[4200], part[4200];
@@ -216,7 +226,7 @@ static void write_all(const char* how)
     fputc('\n', file);
   }
   write_counts(file);
-  fprintf(file, "%s\n", nodes.size >= MOST_NODES ? "cut" : how);
+  fprintf(file, "%s\n", full() ? "cut" : how);
   if (fclose(file) == 0)
     rename(part, path);
   else
@@ -255,7 +265,7 @@ static void add(const int64_t* key, size_t size, Work computed)
   if (!recording || with_others)
     return;
   static Unrecorded rest = {.name = "calls for which there was no room"};
-  if (nodes.size >= MOST_NODES) {
+  if (full()) {
     counted(&rest);
     return;
   }
