@@ -227,7 +227,9 @@ static void write_all(const char* how)
   }
   write_counts(file);
   fprintf(file, "%s\n", full() ? "cut" : how);
-  if (fclose(file) == 0)
+  // What failed in the middle leaves a hole, though the end was written: others made room meanwhile.
+  const int failed = ferror(file);
+  if (fclose(file) == 0 && !failed)
     rename(part, path);
   else
     unlink(part);

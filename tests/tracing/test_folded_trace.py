@@ -65,6 +65,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "calls"
 
 
+def test_a_file_that_could_not_be_written_in_the_middle_is_none(program: Path, tmp_path: Path) -> None:
+    for failing, left in ((0, ["rank-0"]), (2, [])):
+        folder = tmp_path / str(failing)
+        folder.mkdir()
+        subprocess.run([str(program), "3000", "3000", str(failing), str(folder)], check=True)
+        assert [path.name for path in folder.iterdir()] == left
+
+
 def test_calls_that_all_differ_take_a_bounded_room_and_those_beyond_are_counted(program: Path, tmp_path: Path) -> None:
     subprocess.run([str(program), "300000", "300000", "0", str(tmp_path)], check=True)
     found = read_recorded(tmp_path)
