@@ -1,4 +1,4 @@
-"""The trace of one process, in memory and in its file: on a disk that is full for a while, and of calls that all differ."""
+"""The trace of one process, in memory and in its file: on a disk that was full, and of calls that all differ."""
 
 from __future__ import annotations
 
