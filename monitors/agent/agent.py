@@ -149,7 +149,7 @@ class Agent:
     def _found(self, other: str, link: Link) -> None:
         _log.debug("%s: %.1f Mbit/s, round trip %.2f ms", other, link.bandwidth, 1e3 * link.round_trip)
         if link.bandwidth > 0:
-            self._link.learn(link.bandwidth)
+            self._link.learn(link.bandwidth, link.transferred)
         if self._delays is not None:
             try:
                 self._delays.note(other, link.round_trip)

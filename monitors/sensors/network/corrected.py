@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from pathlib import Path
+from threading import Lock
 
 import psutil
 
@@ -20,7 +22,9 @@ class CorrectedLink:
     """The unused speed of an interface by its counters, times the share of it that transfers really had.
 
     Counters know every byte of this node but nothing of the switches behind it, nor of the true speed of a virtual
-    interface; probes know both, but seldom. Only psutil is needed, so that an agent stays small.
+    interface; probes know both, but seldom. A transfer that is faster than the interface says to be tells its speed;
+    one that gets more than is unused takes it from others, and tells nothing. Only psutil is needed, so that an agent
+    stays small. It may be read and learn in different threads.
 
     Parameters
     ----------
@@ -34,7 +38,7 @@ class CorrectedLink:
     Examples
     --------
     >>> link = CorrectedLink("lo", speed=10_000.0)
-    >>> link.learn(5000.0)
+    >>> link.learn(5000.0, transferred=2_000_000)
     >>> 0 < link.factor <= 1
     True
     """
@@ -48,30 +52,49 @@ class CorrectedLink:
         self._speed = speed or float(known[interface].speed or unknown)
         self.factor = 1.0
         self._probed = False
-        self._before = self._counters()
+        self._lock = Lock()
+        #: Counters at the last two readings.
+        self._read = deque([self._counters()] * 2, maxlen=2)
 
     def read(self) -> float:
         """Mbit/s to spare since the last reading; NaN where it was too soon."""
-        return self._passive() * self.factor
+        with self._lock:
+            used = self._used(self._read[-1], now := self._counters())
+            self._read.append(now)
+            return self._unused(used) * self.factor
 
-    def learn(self, bandwidth: float) -> None:
-        """Take a probe's bandwidth (Mbit/s) into account, beside the counters since the last reading."""
+    def learn(self, bandwidth: float, transferred: int) -> None:
+        """Take a probe that has just ended into account, beside the counters since the last reading but one.
+
+        Since that reading at least one interval has passed, in which the probe itself was a small part.
+
+        Parameters
+        ----------
+        bandwidth : what the probe found (Mbit/s).
+        transferred : bytes that it sent, which are no load.
+        """
         if not 0 < bandwidth < float("inf"):
             raise ValueError(f"bandwidth is {bandwidth}, expected a finite number of Mbit/s above 0")
-        passive = self._passive()
-        if passive > 0:  # not so where no time has passed
+        with self._lock:
+            self._read.extend([(at, sent + transferred, received) for at, sent, received in self._read])
+            used = self._used(self._read[0], self._counters())
+            if math.isnan(used):  # no time has passed
+                return
+            if bandwidth > self._speed:
+                self._speed = bandwidth + used
             gain = _GAIN if self._probed else 1.0
-            self.factor += gain * (bandwidth / passive - self.factor)
+            self.factor += gain * (min(bandwidth / self._unused(used), 1.0) - self.factor)
             self._probed = True
 
-    def _passive(self) -> float:
-        """The speed less what passed in the busier direction, at least a hundredth of it."""
-        before, self._before = self._before, self._counters()
-        elapsed = self._before[0] - before[0]
-        if elapsed <= 0:
-            return math.nan
-        used = max(now - then for now, then in zip(self._before[1:], before[1:], strict=True)) * 8e-6 / elapsed
-        return min(max(self._speed - used, 0.01 * self._speed), self._speed)
+    def _unused(self, used: float) -> float:
+        """The speed less what passed, at least a hundredth of it (Mbit/s); NaN where that is not known."""
+        return used if math.isnan(used) else max(self._speed - used, 0.01 * self._speed)
+
+    def _used(self, before: tuple[float, int, int], now: tuple[float, int, int]) -> float:
+        """What passed in the busier direction (Mbit/s), at least 0; NaN where no time has."""
+        elapsed = now[0] - before[0]
+        passed = max(0, *(after - then for after, then in zip(now[1:], before[1:], strict=True)))
+        return passed * 8e-6 / elapsed if elapsed > 0 else math.nan
 
     def _counters(self) -> tuple[float, int, int]:
         """Moment, bytes sent and bytes received."""

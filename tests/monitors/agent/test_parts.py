@@ -40,7 +40,7 @@ class Parts:
             part = SimpleNamespace(name=name, take="take", note=f"note of {name}", read=f"read of {name}")
             if name == "CorrectedLink":
                 part.learned = []
-                part.learn = part.learned.append
+                part.learn = lambda *probe: part.learned.append(probe)
             return part
 
         return make
@@ -132,7 +132,7 @@ def test_members_are_probed_and_what_is_found_corrects_the_link_and_is_written_d
     found._delays = SimpleNamespace(note=lambda *what: noted.append(what))  # type: ignore[assignment]
     note("n2", Link(93.5, 0.002, 7))
     note("n2", Link(0.0, 0.003, 7))  # of a transfer in one piece nothing is known but the round trip
-    assert found._link.learned == [93.5]  # type: ignore[attr-defined]
+    assert found._link.learned == [(93.5, 7)]  # type: ignore[attr-defined]
     assert noted == [("n2", 0.002), ("n2", 0.003)]
 
     def full(*_: object) -> None:

@@ -19,7 +19,7 @@ from monitors.sensors.network.corrected import LOOPBACK, LOOPBACK_SPEED, Correct
 def test_a_probe_scales_what_the_counters_say() -> None:
     link = CorrectedLink(LOOPBACK, speed=1e6)
     time.sleep(0.02)
-    link.learn(5e5)
+    link.learn(5e5, 0)
     time.sleep(0.02)
     assert link.read() == pytest.approx(5e5, rel=0.05)  # next to nothing passes: the counters leave all of the speed
 
@@ -29,8 +29,67 @@ def test_a_reading_at_the_same_moment_tells_nothing_and_the_next_one_does(monkey
     monkeypatch.setattr(corrected, "time", SimpleNamespace(monotonic=lambda: next(moments)))  # of no other thread
     link = CorrectedLink(LOOPBACK, speed=1e6)
     assert math.isnan(link.read())
-    link.learn(5e5)
+    link.learn(5e5, 0)
     assert link.read() == pytest.approx(1e6, rel=0.05)
+
+
+class Gigabit:
+    """A link of 1,000 Mbit/s over which a little, or much, passes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.sent = 0.0, 0
+        monkeypatch.setattr(corrected, "time", SimpleNamespace(monotonic=lambda: self.now))  # of no other thread
+        monkeypatch.setattr(
+            psutil, "net_io_counters",
+            lambda pernic: {LOOPBACK: SimpleNamespace(bytes_sent=self.sent, bytes_recv=0)},
+        )  # fmt: skip
+        self.link = CorrectedLink(LOOPBACK, speed=1000.0)
+
+    def passes(self, seconds: float, rate: float = 0.0) -> None:
+        self.now += seconds
+        self.sent += int(seconds * rate * 125_000)
+
+
+@pytest.mark.parametrize("before", [0.001, 0.1, 0.24, 5.0])
+def test_a_probe_is_no_load_also_where_a_reading_comes_while_it_is_under_way(
+    before: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transfer of a quarter of a second on an idle link; a reading comes so long before it ends."""
+    node = Gigabit(monkeypatch)
+    for _ in range(2):
+        node.passes(10.0)
+        node.link.read()
+        node.passes(10.0 - max(0.25 - before, 0.0))
+        node.passes(max(0.25 - before, 0.0), 940.0)
+        node.link.read()
+        node.passes(max(before - 0.25, 0.0))
+        node.passes(min(before, 0.25), 940.0)
+        node.link.learn(940.0, transferred=29_375_000)
+        assert node.link.factor == pytest.approx(0.94)
+        node.passes(10.0)
+        assert node.link.read() == pytest.approx(940.0, rel=1e-3)
+
+
+def test_a_probe_that_took_its_rate_from_others_makes_an_idle_link_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Gigabit(monkeypatch)
+    node.passes(10.0, 990.0)
+    assert node.link.read() == pytest.approx(10.0)
+    node.passes(1.0, 990.0)
+    node.link.learn(400.0, 0)
+    node.link.read()
+    node.passes(10.0, 500.0)
+    assert node.link.read() == pytest.approx(500.0)
+    node.passes(10.0)
+    assert node.link.read() == pytest.approx(1000.0)
+
+
+def test_a_probe_that_is_faster_than_the_interface_says_to_be_tells_its_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Gigabit(monkeypatch)
+    node.passes(10.0, 1000.0)
+    node.link.learn(8400.0, 0)
+    node.link.read()
+    node.passes(10.0, 400.0)
+    assert node.link.read() == pytest.approx(9000.0)
 
 
 def test_the_busier_direction_is_what_is_taken_from_the_speed_down_to_a_hundredth(
@@ -64,13 +123,13 @@ def test_the_outward_interface_is_that_of_the_nearest_default_route(tmp_path: Pa
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_bandwidth_that_cannot_be_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="expected"):
-        CorrectedLink(LOOPBACK).learn(bad)
+        CorrectedLink(LOOPBACK).learn(bad, 0)
 
 
 def test_a_slow_probe_and_the_only_route_count_too(tmp_path: Path) -> None:
     link = CorrectedLink(LOOPBACK, speed=1.0)
     time.sleep(0.02)
-    link.learn(0.5)
+    link.learn(0.5, 0)
     assert link.factor >= 0.5
     routes = tmp_path / "route"
     routes.write_text("Iface Destination Gateway Flags\neth7 00000000 0100000A 0003 0 0 100 00000000 0 0 0\n")
