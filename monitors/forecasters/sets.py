@@ -169,9 +169,11 @@ def _history(time: ArrayLike, values: ArrayLike, now: float, least: float, kind:
         raise ValueError(f"time has shape {moments.shape} and values {given.shape}, expected (t,) and (t, n)")
     end = int(np.searchsorted(moments, now, side="right"))
     part = slice(max(end - HISTORY, 0), end)
-    filled = given[part]
+    # A node may have been silent for all of the history that is used.
+    first = 0 if end and not np.isfinite(given[part.start]).all() else part.start
+    filled = given[first:end]
     if end:
-        filled = carried_forward(np.where(np.isfinite(filled), filled, np.nan))
+        filled = carried_forward(np.where(np.isfinite(filled), filled, np.nan))[part.start - first :]
     if not filled.size or np.isnan(filled[-1]).any():
         raise ValueError(f"a node has no sample up to time {now}, expected at least one in each of one or more")
     return sampled(moments[part], np.maximum(filled, least), kind)

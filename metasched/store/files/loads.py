@@ -92,12 +92,27 @@ class Loads:
     def grid(self) -> tuple[Floats, Floats, Floats]:
         """The samples side by side: times of shape (t,), available CPU and bandwidth of shape (t, nodes).
 
-        Where a node has no sample at a time that others have, NaN stands.
+        Where a node has no sample at a time that others have, NaN stands. Of nodes that were not sampled together, as
+        by agents, each row holds the newest samples of one usual step (median): else there would be a row for each
+        sample of any node, and a thousand rows would be a moment.
+
+        Examples
+        --------
+        >>> agents = Loads.sort("aabb", [0.0, 10.0, 3.0, 13.0], [0.1, 0.2, 0.3, 0.4], [90.0] * 4)
+        >>> time, cpu, _ = agents.grid()
+        >>> time.tolist(), cpu.tolist()
+        ([3.0, 13.0], [[0.1, 0.3], [0.2, 0.4]])
         """
+        counts = np.diff(self.offsets)
+        column = np.repeat(np.arange(len(self.nodes)), counts)
         times, row = np.unique(self.time, return_inverse=True)
-        column = np.repeat(np.arange(len(self.nodes)), np.diff(self.offsets))
+        if len(times) > counts.max(initial=0):
+            within = np.diff(self.time)[np.diff(column) == 0]
+            step = float(np.median(within)) if within.size else 1.0
+            steps, row = np.unique(np.ceil((self.time - times[-1]) / step - 1e-6), return_inverse=True)
+            times = times[-1] + steps * step
         cpu, bandwidth = np.full((2, len(times), len(self.nodes)), np.nan)
-        cpu[row, column], bandwidth[row, column] = self.available_cpu, self.available_bandwidth
+        cpu[row, column], bandwidth[row, column] = self.available_cpu, self.available_bandwidth  # the last one stays
         return times, cpu, bandwidth
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.forecasters.sets import LEARNED_FROM, LEVEL, NEAR_PART, _Like, forecast_sets
+from monitors.forecasters.sets import HISTORY, LEARNED_FROM, LEVEL, NEAR_PART, _Like, forecast_sets
 
 TIME = np.arange(300) * 10.0
 
@@ -38,6 +38,16 @@ def test_samples_after_now_change_nothing(chosen: tuple[int, ...] | None, cut: i
     plain, other = (forecast_sets(TIME, each, each, now, 77.0, chosen=chosen) for each in (series, spoiled))
     assert plain.cpu.tolist() == other.cpu.tolist()
     assert plain.bandwidth_sets.ends.tolist() == other.bandwidth_sets.ends.tolist()
+
+
+def test_a_node_that_was_silent_for_all_of_the_history_that_is_used_keeps_its_last_sample() -> None:
+    time = 10.0 * np.arange(2 * HISTORY)
+    cpu = np.full((time.size, 2), 0.5)
+    cpu[: HISTORY // 2, 1] = 0.25
+    cpu[HISTORY // 2 :, 1] = np.nan
+    found = forecast_sets(time, cpu, 100.0 * cpu, time[-1], 60.0)
+    assert found.cpu == pytest.approx([0.5, 0.25])
+    assert found.bandwidth == pytest.approx([50.0, 25.0])
 
 
 def test_half_of_the_spans_come_out_above_the_middle_of_what_a_few_bad_ones_make_of_the_average() -> None:
