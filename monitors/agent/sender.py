@@ -9,6 +9,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import takewhile
 
 from monitors.agent.posting import post
 from monitors.agent.spool import Spool
@@ -94,7 +95,7 @@ class Sender:
         if not batch and self._former:  # of a spool that was set aside
             self._former = 0
             batch = self._spool.oldest(most)
-        return [item for item in batch if item[1].node == batch[0][1].node] if batch else []
+        return list(takewhile(lambda item: item[1].node == batch[0][1].node, batch))
 
     def _renamed(self, number: int, sample: Sample) -> bool:
         """Whether samples of another name wait behind one whose node the token does not speak for: these go first then.

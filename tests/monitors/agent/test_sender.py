@@ -67,6 +67,23 @@ def test_of_samples_that_can_never_be_taken_each_is_left_out_and_no_other(
     assert (len(spool), sender.failures) == (0, 0)
 
 
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(["n0", "n1", "n2"]), max_size=12))
+def test_each_sample_is_sent_under_the_name_that_its_node_had_however_often_it_was_renamed(names: list[str]) -> None:
+    spool, taken = Spool(Path(":memory:")), []
+
+    def post(url: str, token: str, message: dict[str, Any], timeout: float) -> Answer:
+        taken.extend((message["node"], each[0]) for each in message["samples"])
+        return answer(200)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "post", post)
+        for moment, name in enumerate(names):
+            spool.keep(Sample(name, float(moment), 0.5, 90.0))
+        assert Sender(spool, "http://one", "secret").send() == len(names)
+    assert taken == [(name, float(moment)) for moment, name in enumerate(names)]
+
+
 def test_samples_are_sent_in_whole_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sender, _, asked = sending(tmp_path / "s.db", BATCH + 2, lambda *_: answer(200), monkeypatch)
     assert sender.send() == BATCH + 2
