@@ -97,12 +97,20 @@ class ProbedCpu:
             return min(share, cap)
         views = self._views(sum(idle), sum(busy), runnable)
         if self._schedule and self._schedule.due(self._clock(), views[self._nearest()]):
-            seen = self._probe()
-            self._learn(views, min(self._truth(seen), cap))
-            self._schedule.probed(self._clock(), self._truth(seen), seen.cost, views[self._nearest()])
-            self._before = self._now()  # what the probe itself used is no load
+            self._look(self._schedule, views, cap)
         view = self._nearest()
         return min(max(views[view] + self._bias[view], _LEAST), cap)
+
+    def _look(self, schedule: ProbeSchedule, views: dict[str, float], cap: float) -> None:
+        """Probe, and learn from it; where no threads can be started the views stay as they are until the next time."""
+        try:
+            seen = self._probe()
+        except RuntimeError:
+            schedule.probed(self._clock(), views[self._nearest()], 0.0, views[self._nearest()])
+            return
+        self._learn(views, min(self._truth(seen), cap))
+        schedule.probed(self._clock(), self._truth(seen), seen.cost, views[self._nearest()])
+        self._before = self._now()  # what the probe itself used is no load
 
     def _nearest(self) -> str:
         """The view that has lately been nearest to the probes, with its correction."""

@@ -10,6 +10,7 @@ import hashlib
 import threading
 import time
 from dataclasses import dataclass
+from threading import BrokenBarrierError
 
 #: Hashing rounds between two readings of the clock: about a quarter of a millisecond.
 _ROUNDS = 500
@@ -34,6 +35,11 @@ class Spin:
 def spin(seconds: float = 0.2, threads: int = 1) -> Spin:
     """Work for ``seconds`` of wall-clock time on ``threads`` threads.
 
+    Raises
+    ------
+    RuntimeError
+        When so many threads cannot be started; none is left then.
+
     Examples
     --------
     >>> 0 < spin(0.01).share <= 1
@@ -43,7 +49,10 @@ def spin(seconds: float = 0.2, threads: int = 1) -> Spin:
     gate = threading.Barrier(threads)
 
     def work() -> None:
-        gate.wait()
+        try:
+            gate.wait()
+        except BrokenBarrierError:
+            return
         start, used, done = time.perf_counter(), time.thread_time(), 0
         while time.perf_counter() - start < seconds:
             hashlib.pbkdf2_hmac("sha256", b"spin", b"probe", _ROUNDS)
@@ -51,8 +60,12 @@ def spin(seconds: float = 0.2, threads: int = 1) -> Spin:
         results.append((time.thread_time() - used, time.perf_counter() - start, done))
 
     helpers = [threading.Thread(target=work, daemon=True) for _ in range(threads - 1)]
-    for helper in helpers:
-        helper.start()
+    try:
+        for helper in helpers:
+            helper.start()
+    except BaseException:
+        gate.abort()
+        raise
     work()
     for helper in helpers:
         helper.join()

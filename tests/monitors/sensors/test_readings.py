@@ -97,6 +97,25 @@ def test_probes_choose_the_view_that_is_nearest_and_correct_it(monkeypatch: pyte
     assert sensor.read() == 0.01
 
 
+def test_a_probe_without_threads_costs_no_reading_and_is_tried_again_when_the_next_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel, tried = Kernel(monkeypatch), list[float]()
+
+    def probe() -> Spin:
+        tried.append(kernel.now)
+        raise RuntimeError("can't start new thread")
+
+    sensor = ProbedCpu(
+        limit=CpuLimit((2, 4), math.inf, None), probe=probe, schedule=ProbeSchedule(10.0, 40.0, 1.0),
+        clock=lambda: kernel.now,
+    )  # fmt: skip
+    for _ in range(10):
+        kernel.pass_time(10.0, Times(), Times(idle=10.0), Times(user=10.0))
+        assert sensor.read() == pytest.approx(utilisation_view(1.0, 1.0, 0.0))
+    assert tried == [10.0, 20.0, 40.0, 80.0]
+
+
 @pytest.mark.parametrize(("shares_core", "found"), [(True, [0.8, 0.4, 0.8, 0.2]), (False, [0.8, 0.8, 0.8, 0.8])])
 def test_on_processors_that_share_a_core_the_pace_of_the_work_counts_against_the_fastest(
     shares_core: bool, found: list[float], monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -76,3 +77,22 @@ def test_the_threads_of_a_spin_count_together(monkeypatch: pytest.MonkeyPatch) -
     found = spin(0.095, threads=3)
     assert barriers == [3]
     assert (found.share, found.pace, found.cost) == pytest.approx((0.5, 30 / 0.15, 0.15))
+
+
+def test_where_too_few_threads_can_be_started_those_that_were_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def refused(self: threading.Thread) -> None:
+        if len(started) == 3:
+            raise RuntimeError("can't start new thread")
+        start(self)
+        started.append(self)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(RuntimeError, match="start new thread"):
+        spin(0.01, threads=8)
+    assert len(started) == 3
+    for helper in started:
+        helper.join(60.0)
+    assert [helper.is_alive() for helper in started] == [False] * 3
