@@ -17,6 +17,8 @@ local UNSET = { [65534] = true, [65535] = true, [4294967294] = true, [4294967295
 local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
 -- A folded node name may stand for this many nodes; a comment may name this many processors.
 local MOST_NODES, MOST_PROCESSORS = 100000, 10000000
+-- Slurm refuses a job with a longer comment (bytes).
+local MOST_COMMENT = 1024
 -- A node's name may have this many bytes, this many numbers in brackets, and this many digits in each.
 local MOST_NAME, MOST_BRACKETS, MOST_DIGITS = 255, 4, 9
 
@@ -225,6 +227,11 @@ local function contradiction(job, job_desc)
   return string.format("the comment states gpu=%s and the job requests gpu:%s, which counts", stated, kind:sub(1, 64))
 end
 
+-- Where a job says how its tasks lie within a node, or what a node must have that no placement counts.
+local WITHIN_NODES = { "ntasks_per_socket", "ntasks_per_core", "ntasks_per_board", "boards_per_node",
+                       "sockets_per_board", "sockets_per_node", "cores_per_socket", "threads_per_core",
+                       "pn_min_tmp_disk" }
+
 -- Jobs that are bound in a way that a placement could break are left alone.
 local function bound(job_desc)
   for _, field in ipairs({ "req_nodes", "reservation", "array_inx", "dependency", "clusters" }) do
@@ -239,6 +246,13 @@ local function bound(job_desc)
   if given(job_desc.het_job_offset) then return "het_job" end
   if not job_desc.script or job_desc.script == "" then return "no script" end -- salloc, srun: no run of an application
   if (given(job_desc.cpus_per_task) or 1) > 1 then return "cpus_per_task" end
+  for _, field in ipairs(WITHIN_NODES) do
+    if (given(job_desc[field]) or 0) > 0 then return field end
+  end
+  if (given(job_desc.pn_min_cpus) or 1) > math.max(1, given(job_desc.ntasks_per_node) or 1) then
+    return "pn_min_cpus"
+  end
+  if given(job_desc.contiguous) == 1 then return "contiguous" end
   if tonumber(job_desc.overcommit) == 1 then return "overcommit" end -- its processes share processors
   if job_desc.features and not job_desc.features:match("^[%w_,.-]+$") then return "features" end
 end
@@ -323,50 +337,6 @@ local function plain(name)
   return (name:sub(1, 255):gsub("[^\32-\126]", "?"))
 end
 
-local function question(job, job_desc, part_list, uid)
-  local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
-                  user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
-                  script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil,
-                  parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos,
-                  login = job_desc.user_name, account = job_desc.account or job_desc.default_account }
-  local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
-  local per_node = given(job_desc.ntasks_per_node)
-  if per_node == 0 then per_node = nil end
-  if job.least and job.most then
-    asked.min_processors, asked.max_processors = math.max(job.least, 1), math.max(job.most, job.least, 1)
-  else
-    asked.processors = { tasks or (nodes or 1) * (per_node or 1) }
-    if nodes and (nodes > 1 or given(job_desc.max_nodes) == 1) then
-      asked.per_node = math.ceil(asked.processors[1] / nodes)
-    end
-  end
-  asked.per_node = per_node or asked.per_node
-  -- Where the job says how many processes a node gets, that is not to be chosen.
-  asked.processes_per_node = job.per_node or asked.per_node
-  local partitions, named = {}, job_desc.partition
-  for name, part in pairs(part_list) do
-    -- A job that names no partition stays in the default one, unless the site lets it go to any.
-    local wanted = named and ("," .. named .. ","):find("," .. name .. ",", 1, true)
-    if not named then wanted = settings.partitions == "any" or part.flag_default == 1 end
-    if wanted and (part.state_up == nil or part.state_up % 2 == 1) then partitions[#partitions + 1] = name end
-  end
-  if #partitions == 0 then error("no partition is open to the job", 0) end
-  table.sort(partitions)
-  asked.partitions = partitions
-  local minutes = given(job_desc.time_limit)
-  if minutes and minutes > 0 then asked.time_limit = 60 * minutes end
-  local memory = given(job_desc.min_mem_per_node)
-  if memory and memory > 0 and memory < 2 ^ 40 then asked.memory = memory end
-  if job_desc.features then
-    asked.features = {}
-    for feature in job_desc.features:gmatch("[^,]+") do asked.features[#asked.features + 1] = feature end
-  end
-  if job_desc.exc_nodes then asked.exclude = job_desc.exc_nodes end
-  return asked
-end
-
--- Believing ------------------------------------------------------------------------------------------------------
-
 -- The nodes that a folded name stands for, as a set, and how many they are: no more than so many. An error where it is
 -- not understood in full, names a node twice, or is not unfolded in time.
 local function unfold(folded, most, check)
@@ -409,6 +379,58 @@ local function unfold(folded, most, check)
   end
   return names, count
 end
+
+-- Whether jobs may be submitted to a partition from the host that submits this one.
+local function admits_host(part, job_desc)
+  local hosts = part.allow_alloc_nodes
+  if type(hosts) ~= "string" or hosts == "" or hosts:upper() == "ALL" then return true end
+  return unfold(hosts, MOST_NODES)[job_desc.alloc_node or ""] == true
+end
+
+local function question(job, job_desc, part_list, uid)
+  local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
+                  user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
+                  script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil,
+                  parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos,
+                  login = job_desc.user_name, account = job_desc.account or job_desc.default_account }
+  local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
+  local per_node = given(job_desc.ntasks_per_node)
+  if per_node == 0 then per_node = nil end
+  if job.least and job.most then
+    asked.min_processors, asked.max_processors = math.max(job.least, 1), math.max(job.most, job.least, 1)
+  else
+    asked.processors = { tasks or (nodes or 1) * (per_node or 1) }
+    if nodes and (nodes > 1 or given(job_desc.max_nodes) == 1) then
+      asked.per_node = math.ceil(asked.processors[1] / nodes)
+    end
+  end
+  asked.per_node = per_node or asked.per_node
+  -- Where the job says how many processes a node gets, that is not to be chosen.
+  asked.processes_per_node = job.per_node or asked.per_node
+  local partitions, named = {}, job_desc.partition
+  for name, part in pairs(part_list) do
+    -- A job that names no partition stays in the default one, unless the site lets it go to any.
+    local wanted = named and ("," .. named .. ","):find("," .. name .. ",", 1, true)
+    if not named then wanted = settings.partitions == "any" or part.flag_default == 1 end
+    local up = part.state_up == nil or part.state_up % 2 == 1
+    if wanted and up and admits_host(part, job_desc) then partitions[#partitions + 1] = name end
+  end
+  if #partitions == 0 then error("no partition is open to the job", 0) end
+  table.sort(partitions)
+  asked.partitions = partitions
+  local minutes = given(job_desc.time_limit)
+  if minutes and minutes > 0 then asked.time_limit = 60 * minutes end
+  local memory = given(job_desc.min_mem_per_node)
+  if memory and memory > 0 and memory < 2 ^ 40 then asked.memory = memory end
+  if job_desc.features then
+    asked.features = {}
+    for feature in job_desc.features:gmatch("[^,]+") do asked.features[#asked.features + 1] = feature end
+  end
+  if job_desc.exc_nodes then asked.exclude = job_desc.exc_nodes end
+  return asked
+end
+
+-- Believing ------------------------------------------------------------------------------------------------------
 
 local unfolded = {}
 local function nodes_of(part)
@@ -479,10 +501,12 @@ local function mark(job_desc, job, answer, clock)
   local comment = job_desc.comment or ""
   local from, to = comment:find("metasched:[%w_=.,+-]+")
   if from then
-    job_desc.comment = comment:sub(1, from - 1) .. word .. comment:sub(to + 1)
+    comment = comment:sub(1, from - 1) .. word .. comment:sub(to + 1)
   else
-    job_desc.comment = comment == "" and word or (comment .. " " .. word)
+    comment = comment == "" and word or (comment .. " " .. word)
   end
+  -- Where there is no room for the mark the outcome is found by the submission, as with mark = no.
+  if #comment <= MOST_COMMENT then job_desc.comment = comment end
 end
 
 -- The clock (MHz) that the daemon's configuration allows to set, where the job asks for none itself; nil where not.
@@ -498,6 +522,8 @@ end
 local function place(job_desc, asked, answer, sure)
   local own = given(job_desc.time_limit)
   local limit = sure.limit
+  -- Slurm refuses a job with a limit below the least that it asks for, or above the partition's.
+  if limit then limit = math.max(limit, given(job_desc.time_min) or 0) end
   if limit and own then limit = math.min(limit, own) end
   if limit and sure.longest then limit = math.min(limit, sure.longest) end
   job_desc.partition = sure.partition

@@ -39,6 +39,7 @@ local job = { comment = arg[3], num_tasks = 2, partition = "new", script = "#!/b
 for name, value in pairs(decode(arg[5])) do job[name] = value end
 if job.partition == "" then job.partition = nil end
 local parts = { new = { name = "new", nodes = arg[4], state_up = 3, flag_default = 0 } }
+parts.new.allow_alloc_nodes = arg[7]
 parts.old = { name = "old", nodes = "a[1-9]", state_up = 3, flag_default = 1 }
 job.status = slurm_job_submit(job, parts, 0)
 if job.status == slurm.SUCCESS then job.status = nil end
@@ -56,6 +57,7 @@ def driven(
     partition: str = "b[1-9999]",
     job: dict[str, object] | None = None,
     chained: bool = False,
+    hosts: str = "ALL",
 ) -> dict[str, Any]:
     """The job, or another one, after the hook with these settings."""
     if not shutil.which(LUA):
@@ -64,7 +66,7 @@ def driven(
     (folder / "hooks.conf").write_bytes(os.fsencode(conf))
     (folder / "driver.lua").write_text(DRIVER)
     words = [LUA, str(folder / "driver.lua"), str(folder / "job_submit.lua"), str(jump), MARK, partition]
-    words += [json.dumps(job or {}), "chained" if chained else ""]
+    words += [json.dumps(job or {}), "chained" if chained else "", hosts]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))
 
@@ -77,12 +79,13 @@ def submitted(
     job: dict[str, object] | None = None,
     settings: str = "",
     chained: bool = False,
+    hosts: str = "ALL",
     **answer: object,
 ) -> dict[str, Any]:
     """The job, or another one, after the hook had this answer."""
     with closing(Bad(changed(**answer))) as daemon:
         conf = f"address = {daemon.address}\ndeadline = 2\n{settings}\n"
-        return driven(folder, conf, jump=jump, partition=partition, job=job, chained=chained)
+        return driven(folder, conf, jump=jump, partition=partition, job=job, chained=chained, hosts=hosts)
 
 
 def test_a_sound_answer_is_followed(tmp_path: Path) -> None:
@@ -149,6 +152,44 @@ def test_a_job_whose_processes_share_processors_is_left_alone(tmp_path: Path) ->
     assert submitted(tmp_path, job=crowded) == UNCHANGED | crowded | {"said": ""}
     for alone in (0, 254):
         assert submitted(tmp_path, job={"overcommit": alone})["req_nodes"] == GOOD["nodes"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"ntasks_per_socket": 2}, {"ntasks_per_core": 1}, {"threads_per_core": 1}, {"sockets_per_node": 1},
+        {"cores_per_socket": 4}, {"pn_min_cpus": 4}, {"pn_min_tmp_disk": 1}, {"contiguous": 1},
+        {"ntasks_per_node": 2, "pn_min_cpus": 4},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_job_that_says_what_it_needs_within_a_node_is_left_alone(said: dict[str, int], tmp_path: Path) -> None:
+    assert submitted(tmp_path, job=said) == UNCHANGED | said | {"said": ""}
+    unset = {"contiguous": 0} | {name: 65534 for name in said if name != "contiguous"}
+    assert submitted(tmp_path, job=unset)["req_nodes"] == GOOD["nodes"]
+    assert submitted(tmp_path, job={"ntasks_per_node": 2, "pn_min_cpus": 2})["req_nodes"] == GOOD["nodes"]
+
+
+def test_no_comment_becomes_longer_than_slurm_takes(tmp_path: Path) -> None:
+    marked = submitted(tmp_path)["comment"]
+    for longest in (1024, 1025):
+        own = MARK + " " + "x" * (longest - len(marked) - 1)
+        job = submitted(tmp_path, job={"comment": own})
+        assert job["comment"] == (own.replace(MARK, marked) if longest == 1024 else own)
+        assert job["req_nodes"] == GOOD["nodes"]
+
+
+def test_no_time_limit_falls_below_the_least_that_the_job_asks_for(tmp_path: Path) -> None:
+    assert submitted(tmp_path, job={"time_min": 20})["time_limit"] == 20
+    assert submitted(tmp_path, job={"time_min": 20, "time_limit": 30})["time_limit"] == 20
+    assert submitted(tmp_path, job={"time_min": 4294967294})["time_limit"] == 2
+
+
+def test_a_partition_that_the_host_may_not_submit_to_is_not_asked_for(tmp_path: Path) -> None:
+    for hosts, advised in (("ALL", True), ("login[1-2],head", True), ("login[3-4]", False)):
+        job = submitted(tmp_path, job={"alloc_node": "login2"}, hosts=hosts)
+        assert ("req_nodes" in job) is advised, hosts
+        assert ("no partition is open to the job" in job["said"]) is not advised
 
 
 def test_processors_of_a_task_are_no_other_resource(tmp_path: Path) -> None:
