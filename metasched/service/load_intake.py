@@ -114,7 +114,7 @@ class LoadIntake:
         loads = [Load(at, node, cpu, bandwidth) for at, cpu, bandwidth in screened.kept]
         if loads:
             await asyncio.wrap_future(self._writes.loads(loads))
-            self._clusters.note(loads[-1:])
+            self._clusters.note(loads[-1:], self._clock.now() + self._rules.ahead)
             self._metrics.loads.inc(len(loads))
         return screened
 
@@ -155,6 +155,6 @@ class LoadIntake:
         self._metrics.screened(found.screened)
         if found.loads:
             self._writes.loads(found.loads).result(STORED_WITHIN)
-            self._clusters.note(found.loads)
+            self._clusters.note(found.loads, self._clock.now() + self._rules.ahead)
             self._metrics.loads.inc(len(found.loads))
         return found

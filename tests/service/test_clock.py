@@ -41,8 +41,8 @@ def dated(folder: Path, day: Day, **settings: object) -> Iterator[tuple[Daemon, 
         yield daemon, client
 
 
-def send(client: TestClient, node: str, at: float) -> int:
-    return client.post("/v1/loads", json={"node": node, "samples": [[at, 0.5, 90.0]]}).status_code
+def send(client: TestClient, node: str, at: float, cpu: float = 0.5) -> int:
+    return client.post("/v1/loads", json={"node": node, "samples": [[at, cpu, 90.0]]}).status_code
 
 
 def within(seconds: float, found: object) -> bool:
@@ -103,6 +103,22 @@ def test_a_clock_that_was_wrong_and_is_put_right_loses_no_sample(tmp_path: Path)
         day.set_by = 0.0
         assert within(60.0, lambda: abs(daemon.clock.now() - time.time()) < 1.0)
         assert [send(client, f"e{n}", time.time()) for n in (1, 2, 3, 4)] == [200] * 4
+
+
+def test_loads_count_at_once_when_the_clocks_of_a_whole_site_are_put_right(tmp_path: Path) -> None:
+    day, nodes = Day(), [f"e{n}" for n in (1, 2, 3, 4)]
+    day.set_by = HOUR
+    with dated(tmp_path, day) as (daemon, client):
+        assert [send(client, node, day()) for node in nodes] == [200] * 4
+        day.set_by = 0.0
+
+        def shown() -> list[float]:
+            assert [send(client, node, time.time(), 0.25) for node in nodes] == [200] * 4
+            state = next(each.state for each in daemon.clusters.view.partitions if each.state.name == "east")
+            return [float(state.available_cpu[state.nodes.index(node)]) for node in nodes]
+
+        assert within(60.0, lambda: shown() == [0.25] * 4)
+        assert abs(daemon.clock.now() - time.time()) < 1.0
 
 
 def test_without_a_witness_the_new_time_counts_and_is_told_for_an_hour() -> None:

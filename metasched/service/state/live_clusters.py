@@ -99,12 +99,18 @@ class LiveClusters:
         """Replace the jobs that a source runs by those that it tells of now."""
         self._running = self._running | {source: (now, tuple(jobs))}
 
-    def note(self, loads: Iterable[Load]) -> None:
-        """Take loads; of each node the newest counts."""
+    def note(self, loads: Iterable[Load], until: float = math.inf) -> None:
+        """Take loads; of each node the newest counts, as long as it is of a time that may be.
+
+        Parameters
+        ----------
+        loads : of any nodes.
+        until : the latest time that may be (s); before a clock was set back there were later ones.
+        """
         newest: dict[str, Load] = {}
         for load in loads:
             known = newest.get(load.node) or self._latest.get(load.node)
-            if known is None or known.time <= load.time:
+            if known is None or known.time <= load.time or known.time > until:
                 newest[load.node] = load
         with self._noting:
             for node, load in newest.items():

@@ -99,7 +99,15 @@ class LoadForecaster:
         self.forecasts = Forecasts()
 
     def note(self, loads: Iterable[Load], now: float) -> None:
-        """Take the newest loads of all nodes as they are now, where the last row is old enough."""
+        """Take the newest loads of all nodes as they are now, where the last row is old enough.
+
+        Parameters
+        ----------
+        loads : of all nodes.
+        now : seconds since 1970; where the clock was set back, the rows of later times are dropped.
+        """
+        if self._rows and self._rows[-1].at > now:
+            self._rows = [row for row in self._rows if row.at <= now]
         if self._rows and now - self._rows[-1].at < STEP:
             return
         fresh = [load for load in loads if now - load.time <= STALE_AFTER]
@@ -121,6 +129,7 @@ class LoadForecaster:
         """
         rows = self._rows
         if len(rows) < LEAST_ROWS:
+            self.forecasts = Forecasts()
             return
         times, newest = np.array([row.at for row in rows]), frozenset(rows[-1].nodes)
         made: dict[str, tuple[tuple[str, ...], Ints, tuple[Sets, ...]]] = {}

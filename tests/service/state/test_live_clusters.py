@@ -53,3 +53,16 @@ def test_nodes_of_a_cluster_may_change() -> None:
         clusters.note([Load(1.0, "n1", 0.5, 90.0)])
         cpu = clusters.refresh(2.0).partitions[0].state.available_cpu
         assert np.array_equal(cpu, np.where(np.array(nodes) == "n1", 0.5, 1.0))
+
+
+def test_a_load_of_a_time_that_is_not_yet_gives_way_to_any_other() -> None:
+    """The clocks of a site were an hour ahead, and are right now."""
+    clusters = LiveClusters()
+    clusters.put("s", [Partition.of(ClusterState.make("a", ["n0"]))], 0.0)
+    clusters.note([Load(3600.0, "n0", 0.75, 90.0)], 3660.0)
+    clusters.note([Load(10.0, "n0", 0.25, 90.0), Load(5.0, "n0", 0.5, 90.0)], 71.0)
+    state = clusters.refresh(11.0).partitions[0].state
+    assert (state.available_cpu.tolist(), state.age.tolist()) == ([0.25], [1.0])
+    clusters.note([Load(70.0, "n0", 0.5, 90.0)], 72.0)
+    clusters.note([Load(12.0, "n0", 0.75, 90.0)], 72.0)
+    assert clusters.refresh(12.0).partitions[0].state.available_cpu.tolist() == [0.5]

@@ -45,6 +45,20 @@ def test_nothing_is_forecast_of_nodes_with_little_past_or_none_lately() -> None:
     assert forecaster.forecasts.over(state, 60.0).available_cpu.tolist() == pytest.approx([0.5, 0.9])
 
 
+def test_where_the_clock_was_set_back_loads_of_later_times_are_forecast_no_more() -> None:
+    forecaster, state = LoadForecaster(), ClusterState.make("c", ["n0"], available_cpu=0.25)
+    before = 2 * LEAST_ROWS
+    for k in range(before):
+        forecaster.note([Load(k * STEP, "n0", 0.75, 80.0)], k * STEP)
+    forecaster.forecast([state], before * STEP)
+    assert forecaster.forecasts.over(state, 60.0).available_cpu == pytest.approx([0.75])
+    for k in range(LEAST_ROWS):
+        assert k == 0 or forecaster.forecasts.over(state, 60.0) is state
+        forecaster.note([Load(-1000.0 + k * STEP, "n0", 0.25, 80.0)], -1000.0 + k * STEP)
+        forecaster.forecast([state], -1000.0 + k * STEP)
+    assert forecaster.forecasts.over(state, 60.0).available_cpu == pytest.approx([0.25])
+
+
 def test_the_daemon_prefers_the_node_that_will_be_free_to_the_one_that_is_free_now(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
         daemon.work.stop()
