@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 from waiting import until
 
-from metasched.advised_placements import AdvisedPlacement
+from metasched.advised_placements import AdvisedPlacement, Ask
 from metasched.records import Load
 from metasched.service import daemon as daemon_module
 from metasched.service.learning.finished_jobs import EndedJobs
@@ -36,6 +36,17 @@ def test_the_daemon_rolls_up_what_came_in_by_itself(tmp_path: Path) -> None:
         until(lambda: means() >= 2)
         kept = mean_loads(daemon.store, FIVE_MINUTES, since=now - 1800.0, until=now)
         assert set(kept.available_cpu) == {0.25}
+
+
+def test_a_node_that_was_silent_for_hours_is_stale_after_a_restart_too(tmp_path: Path) -> None:
+    now = time.time()
+    with running(tmp_path) as daemon:
+        loads = [Load(now - 7200.0, "e1", 0.95, 99.0), *(Load(now, f"e{n}", 0.3, 60.0) for n in (2, 3, 4))]
+        daemon.writes.loads(loads).result()
+    with running(tmp_path) as daemon:
+        assert daemon.clusters.view.ages()["cluster east", "e1"] == pytest.approx(7200.0, abs=60.0)
+        answer = daemon.placer.answer(Ask(application="cg", problem_size=900, processors=[4], clusters=("east",)), now)
+        assert answer.warnings[0].startswith("1 of 4 nodes of cluster east have stale measurements, up to 72")
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")

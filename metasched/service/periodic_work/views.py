@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from threading import Thread
@@ -21,8 +22,6 @@ from metasched.store.database.store import Store
 
 _log = logging.getLogger(__name__)
 
-#: Of the loads stored before a restart, those of the last this many seconds count as the newest of their nodes.
-STILL_NEW = 900.0
 #: How long the start waits for the schedulers (s); one that takes longer is heard later.
 FIRST_ANSWERS = 5.0
 #: Rest between pieces of long background work (s), so that placements are answered without delay.
@@ -81,8 +80,15 @@ class Views:
         self._history.note(view.partitions, view.made_at)
         self._load_forecaster.note(self._clusters.newest_loads(), view.made_at)
 
-    def read_loads(self, within: float = STILL_NEW) -> None:
-        """Read the newest loads from the database, those of the last ``within`` seconds."""
+    def read_loads(self, within: float = math.inf) -> None:
+        """Read the newest load of each node from the database.
+
+        A node that was silent for long is stale after a restart, too; unread, it would count as idle.
+
+        Parameters
+        ----------
+        within : how old a load may be (s).
+        """
         self._clusters.note(self._store.loads.newest(since=self._clock.now() - within))
 
     def forecast(self) -> None:

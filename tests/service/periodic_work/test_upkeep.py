@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from metasched.service.configuration import Keep
 from metasched.service.periodic_work import upkeep, views
 from metasched.service.periodic_work.upkeep import DAY, Upkeep
-from metasched.service.periodic_work.views import STILL_NEW, Views
+from metasched.service.periodic_work.views import Views
 
 
 class Noted:
@@ -169,7 +170,7 @@ def test_the_first_view_is_of_new_loads_and_of_all_schedulers_and_goes_to_histor
     found.make()
     assert described == [(None, 5.0)]
     assert ("models.predictor", "cg", "p") in calls
-    assert ("loads.newest", ("since", 5.0 - STILL_NEW)) in calls
+    assert ("loads.newest", ("since", -math.inf)) in calls
     assert ("clusters.note", "newest") in calls
     assert RAN in calls
     assert [each[0] for each in calls].count("metrics.unheard") == 1
