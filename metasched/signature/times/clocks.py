@@ -256,7 +256,7 @@ def _apart(table: ActionTable, costs: Sequence[Costs]) -> Floats:
     for action in np.flatnonzero(among_some[table.shape]).tolist():
         some = some_of(table.shapes[table.shape[action]].name, table.numbers[action])
         if some is not None:
-            name, volume = some[0].removeprefix("i"), table.volume(action)
+            name, volume = some[0].removeprefix("i"), table.together(action)
             apart[action] = [one.among(name, volume, some[1]) for one in costs]
     return apart
 
@@ -276,7 +276,11 @@ class _Collectives:
         name = shape.name.lower().removeprefix("i") if shape.name.lower() != "init" else ""
         if self.count == 1:
             return clock
-        size = max(self.table.volume(int(each)) for each in np.unique(actions).tolist())
+        different = np.unique(actions)
+        if shape.lists and name in ("gatherv", "scatterv"):
+            # The root knows all parts, others none but theirs.
+            different = actions[[self._root(name, action)]]
+        size = max(self.table.together(each) for each in different.tolist())
         if name == "bcast":
             return self._down(clock, out, self._root(name, action), size)
         if name == "reduce":
@@ -333,7 +337,7 @@ class _Collectives:
 
     def _root(self, name: str, action: int) -> int:
         numbers = self.table.numbers[action]
-        place = 1 if name == "bcast" else 2
+        place = 1 if name in ("bcast", "gatherv", "scatterv") else 2
         root = int(numbers[place]) if place < len(numbers) else 0
         return root if 0 <= root < self.count else 0
 

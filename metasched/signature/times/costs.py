@@ -91,8 +91,6 @@ class BlockCosts:
             return self.placement.collective(Block.barrier, labels, 0.0)
         if name in ("scatter", "gather"):
             return self.placement.collective(Block(name), labels, size * n)
-        if name in ("scatterv", "gatherv"):
-            return self.placement.collective(Block(name[:-1]), labels, size)
         if name in ("alltoall", "alltoallv"):
             return self.placement.collective(Block.alltoall, labels, size if name == "alltoall" else size / n)
         return self.among(name, size, n)
@@ -104,6 +102,10 @@ class BlockCosts:
             return rounds * self.branch(name, 0.0)
         if name in ("alltoall", "alltoallv"):
             return (count - 1) * self.branch(name, size if name == "alltoall" else size / count)
+        if name in ("scatterv", "gatherv") and count > 1:
+            # No tree: the root's link carries the parts of all others.
+            late = self.branch(name, 0.0)
+            return late + (count - 1) * (self.branch(name, size / count) - late)
         if name.removesuffix("v") in ("allgather", "gather", "scatter", "reducescatter"):
             whole = size * count if name in ("allgather", "gather", "scatter") else size
             return sum(self.branch(name, whole / 2**turn) for turn in range(1, rounds + 1))

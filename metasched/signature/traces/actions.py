@@ -26,6 +26,9 @@ PEERS = {
 }
 #: Where lists as long as the communicator stand: ``V`` a list, ``s`` a number; a leading ``i`` changes nothing.
 LISTS = {"alltoallv": "sVsVss", "gatherv": "sVsss", "scatterv": "Vssss", "allgatherv": "sVss", "reducescatter": "Vss"}
+#: Operations with a list whose first number is the part of the process itself; the list has the parts of all at the
+#: root, or everywhere, and nothing where a process need not know them.
+PARTED = ("gatherv", "scatterv", "allgatherv")
 #: What ends the names of operations among some of the processes, how many of which comes first.
 AMONG_SOME = "_on"
 LISTS |= {f"{name}{AMONG_SOME}": f"s{pattern}" for name, pattern in LISTS.items()}
@@ -214,11 +217,32 @@ class ActionTable:
         if _plain(low).removesuffix(AMONG_SOME) == "reducescatter" and shape.lists:
             # What each gets in the end, in a list; what is reduced is as long as all of them.
             return float(self.lists[action][0].sum()) * TYPE_BYTES.get(int(numbers[-1]), 1)
-        if (some := some_of(low, numbers)) is not None:
-            return abs(numbers[1]) * TYPE_BYTES.get(int(numbers[-1]), 1) if some[0] not in WITHOUT_DATA else 0.0
-        if low in WITHOUT_DATA or not numbers:
+        some = some_of(low, numbers)
+        name, first = (_plain(low), 0) if some is None else (some[0], 1)
+        if name in WITHOUT_DATA or not numbers:
             return 0.0
-        return abs(numbers[0]) * TYPE_BYTES.get(int(numbers[-1]), 1)
+        # Only the root of a scattering sends.
+        own = max(map(abs, numbers[first : first + (2 if name.removeprefix("i") == "scatter" else 1)]))
+        return own * TYPE_BYTES.get(int(numbers[-1]), 1)
+
+    def together(self, action: int) -> float:
+        """The volume of a collective operation; with a list of parts, that of all processes together.
+
+        Where a process need not know the parts of the others, each is taken to be as large as its own.
+
+        Examples
+        --------
+        >>> table = ActionTable()
+        >>> table.together(table.add("gatherv", [10, 10, 20, 30, 0, -1, -1]))
+        60.0
+        >>> table.together(table.add("gatherv", [20, 0, 0, 0, 0, -1, -1]))
+        60.0
+        """
+        own, shape = self.volume(action), self.shapes[self.shape[action]]
+        if not shape.lists or _plain(shape.name).removesuffix(AMONG_SOME) not in PARTED:
+            return own
+        parts, of = self.lists[action][0], TYPE_BYTES.get(int(self.numbers[action][-1]), 1)
+        return float(parts.sum()) * of if parts.any() else float(own * parts.size)
 
     def least(self, action: int) -> float:
         """The smallest amount of data or computation in an action; 0 where it has none.

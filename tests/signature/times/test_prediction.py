@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -271,3 +272,66 @@ def test_intervals_are_wide_where_processes_communicate() -> None:
     shares = [0.01 * n / (100.0 / n + 0.01 * n) for n in (16, 64, 256)]
     grown = [max(1.0, 0.37 * doublings**1.5) for doublings in (1, 3, 5)]
     assert width == pytest.approx([math.hypot(0.004, 0.08 * s) * g for s, g in zip(shares, grown, strict=True)])
+
+
+@pytest.mark.parametrize("root", [0, 5])
+def test_parts_for_a_root_take_as_long_as_messages_to_and_from_it(root: int) -> None:
+    count = 8
+    # Small messages of all sizes, but those of the root to itself.
+    sizes = [float(1000 * (1 + rank % 3)) for rank in range(count)]
+
+    def ends(of: Callable[[int], list[tuple[str, tuple[float, ...]]]]) -> list[float]:
+        return clocks({rank: of(rank) for rank in range(count)}).end.tolist()
+
+    def parts(rank: int) -> list[float]:
+        return sizes if rank == root else [0.0] * count
+
+    sizes[root] = sum(sizes[:root] + sizes[root + 1 :]) / (count - 1)
+    others = [rank for rank in range(count) if rank != root]
+    found = ends(lambda rank: [("gatherv", (sizes[rank], *parts(rank), root, -1, -1))])
+    true = ends(
+        lambda rank: (
+            [("recv", (each, 0, sizes[each], -1)) for each in others]
+            if rank == root
+            else [("send", (root, 0, sizes[rank], -1))]
+        )
+    )
+    assert found == pytest.approx(true)
+    found = ends(lambda rank: [("compute", (1e6,))] * (rank == root) + [
+        ("scatterv", (*parts(rank), sizes[rank], root, -1, -1)),
+    ])  # fmt: skip
+    true = ends(
+        lambda rank: (
+            [("compute", (1e6,)), *(("send", (each, 0, sizes[each], -1)) for each in others)]
+            if rank == root
+            else [("recv", (root, 0, sizes[rank], -1))]
+        )
+    )
+    assert max(found) == pytest.approx(max(true))
+
+
+def test_parts_of_some_processes_take_as_long_wherever_their_sizes_are_known() -> None:
+    some, size = 4, 5000.0
+    late = LATENCY + (some - 1) * size / BANDWIDTH
+    for parts in ([size] * some, [0.0] * some):
+        found = clocks({0: [("gatherv_on", (some, size, *parts, 0, -1, -1))], 1: []})
+        assert found.end[0] == pytest.approx(late)
+        found = clocks({0: [("scatterv_on", (some, *parts, size, 0, -1, -1))], 1: []})
+        assert found.end[0] == pytest.approx(late)
+
+
+def test_what_all_gather_takes_as_long_with_a_list_of_their_parts() -> None:
+    for size in (10.0, 100_000.0):
+        for name in ("allgather", "allgather_on"):
+            first = (4,) * name.endswith("_on")
+            alike, listed = ((*first, size, *rest, -1, -1) for rest in ((size,), (size,) * 4))
+            found = clocks({rank: [(name, alike)] for rank in range(4)})
+            also = clocks({rank: [(name.replace("gather", "gatherv"), listed)] for rank in range(4)})
+            assert also.end.tolist() == pytest.approx(found.end.tolist())
+
+
+def test_all_processes_of_a_scattering_get_what_only_its_root_sends() -> None:
+    of_root, of_others = clocks(
+        {0: [("scatter_on", (4, 1e5, 1e5, 0, -1, -1))], 1: [("scatter_on", (4, 0.0, 1e5, 0, -1, -1))]}
+    ).end
+    assert of_others == of_root > 1e5 / BANDWIDTH
