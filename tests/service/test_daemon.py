@@ -49,6 +49,21 @@ def test_a_node_that_was_silent_for_hours_is_stale_after_a_restart_too(tmp_path:
         assert answer.warnings[0].startswith("1 of 4 nodes of cluster east have stale measurements, up to 72")
 
 
+def test_a_placed_job_counts_until_its_end_where_nothing_is_measured(tmp_path: Path) -> None:
+    """Four jobs of hours fill the four nodes of a cluster without monitors, and the fifth shares with one of them."""
+    with running(tmp_path, mode="act") as daemon:
+        daemon.work.stop()
+        ask, now = Ask(application="cg", problem_size=200_000, processors=[4], clusters=("east",)), time.time()
+        answers = []
+        for number in range(5):
+            daemon.clusters.refresh(now + 60.0 * number)
+            answers.append(daemon.placer.answer(ask, now + 60.0 * number))
+        times = [each.placement.prediction.execution_time for each in answers if each.placement is not None]
+        assert {each.nodes for each in answers[:4]} == {"e1", "e2", "e3", "e4"}
+        assert times[:4] == pytest.approx([times[0]] * 4)
+        assert times[4] > 1.8 * times[0]
+
+
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_work_done_once_survives_a_store_that_fails_and_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -112,7 +112,7 @@ class ClusterState:
     jobs : array of shape (n,), jobs that already run there.
     up : array of shape (n,), False where the node is down, drained or reserved.
     powered : array of shape (n,), False where the node is switched off, so that it draws nothing.
-    age : array of shape (n,), how old the measurements are (s).
+    age : array of shape (n,), how old the measurements are (s), NaN for loads that are described and not measured.
     features : for each node the words that constraints may ask for.
     network : what lies between the nodes.
     queue_wait : how long a job would wait before it starts.

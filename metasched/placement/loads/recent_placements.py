@@ -269,7 +269,7 @@ def with_recent_placements(
     recent = placed if isinstance(placed, PlacedJobs) else PlacedJobs(placed)
     taken = recent.on(cluster, now)
     # Exclusive processors are unavailable whatever is measured; other jobs count until a measurement includes them.
-    unseen = now - cluster.age.take(taken.node) < taken.start + settling
+    unseen = ~(now - cluster.age.take(taken.node) >= taken.start + settling)  # also where nothing is ever measured
 
     def sums(counts: NDArray[np.generic]) -> Ints:
         return np.bincount(taken.node, counts, len(cluster.nodes)).astype(np.int64)

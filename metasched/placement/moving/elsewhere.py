@@ -239,7 +239,7 @@ def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
         if index is None:
             continue
         full = not job.dedicated or processors[index] == 0
-        if full and job.elapsed - cluster.age[index] >= SETTLING:
+        if full and job.elapsed - np.nan_to_num(cluster.age[index]) >= SETTLING:
             crowd = count / max(int(processors[index]) + count * job.dedicated, 1)
             cpu[index] = 1.0 / max(1.0 / cpu[index] - crowd, 1.0)
         processors[index] += count if job.dedicated else 0

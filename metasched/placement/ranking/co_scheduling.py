@@ -173,7 +173,7 @@ def _without(cluster: ClusterState, jobs: Sequence[RunningJob]) -> ClusterState:
         several = len(job.nodes) > 1
         for name, count in zip(job.nodes, job.processors, strict=True):
             index = number.get(name)
-            if index is None or job.running_for - cluster.age[index] < SETTLING:
+            if index is None or job.running_for - np.nan_to_num(cluster.age[index]) < SETTLING:
                 continue
             if not job.dedicated:
                 crowd[index] += count * job.computation / total / max(int(cluster.processors[index]), 1)

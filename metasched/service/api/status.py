@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from itertools import islice
 from typing import Any
@@ -100,7 +101,7 @@ async def clusters(live: TheClusters, client: Reader) -> list[dict[str, Any]]:
                     "available_cpu": cpu,
                     "available_bandwidth": bandwidth,
                     "up": up,
-                    "age": age,
+                    "age": None if math.isnan(age) else age,
                 }
                 for node, processors, cpu, bandwidth, up, age in zip(
                     each.state.nodes,

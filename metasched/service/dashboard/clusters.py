@@ -19,7 +19,7 @@ TIGHTEST, ROWS = 8, 12
 
 @dataclass(frozen=True, slots=True)
 class Tight:
-    """A loaded node: available share of a processor, bandwidth (Mbit/s), and the age of its sample (s)."""
+    """A loaded node: available share of a processor, bandwidth (Mbit/s), and the age of its sample (s), else NaN."""
 
     name: str
     cpu: float

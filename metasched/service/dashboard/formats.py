@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from metasched.plain_numbers import number_of
 
 
 def ago(age: float) -> str:
-    """How long ago something was, from its age (s).
+    """How long ago something was, from its age (s), NaN where it never was.
 
     Examples
     --------
-    >>> [ago(age) for age in (-1.0, 42.0, 300.0, 9000.0, 200_000.0)]
-    ['now', '42 s ago', '5 min ago', '2 h ago', '2 days ago']
+    >>> [ago(age) for age in (math.nan, -1.0, 42.0, 300.0, 9000.0, 200_000.0)]
+    ['never', 'now', '42 s ago', '5 min ago', '2 h ago', '2 days ago']
     """
+    if math.isnan(age):
+        return "never"
     if age < 1:
         return "now"
     for unit, length in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):

@@ -74,7 +74,7 @@ class LiveClusters:
     >>> clusters.note([Load(100.0, "e2", 0.25, 80.0)])
     >>> view = clusters.refresh(now=101.0)
     >>> view.partitions[0].state.available_cpu.tolist(), view.partitions[0].state.age.tolist()
-    ([1.0, 0.25], [0.0, 1.0])
+    ([1.0, 0.25], [nan, 1.0])
     """
 
     def __init__(self) -> None:
@@ -161,11 +161,9 @@ class LiveClusters:
         rows = self._rows_of(state)
         time, cpu, bandwidth = self._columns.take(rows, axis=0).T
         known = ~np.isnan(time)
-        if not known.any():
-            return state
         return replace(
             state,
-            age=np.where(known, np.maximum(now - time, 0.0), state.age),
+            age=np.maximum(now - time, 0.0),
             available_cpu=np.where(known, np.maximum(cpu, LEAST_CPU), state.available_cpu),
             available_bandwidth=np.where(known, np.maximum(bandwidth, LEAST_BANDWIDTH), state.available_bandwidth),
         )

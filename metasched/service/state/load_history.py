@@ -104,7 +104,7 @@ class LoadHistory:
 
 
 def _row(state: ClusterState, now: float) -> Row | None:
-    fresh = state.up & (state.age <= STALE_AFTER)
+    fresh = state.up & ~(state.age > STALE_AFTER)
     return _of(now, state.available_cpu[fresh], state.available_bandwidth[fresh]) if fresh.any() else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -47,6 +48,9 @@ def test_a_shadow_ends_when_a_measurement_shows_the_job_or_the_job_is_over() -> 
     assert with_recent_placements(nodes(1), [job], now=40.0).available_cpu[0] == 1.0
     assert with_recent_placements(nodes(1, age=35.0), [job], now=40.0).available_cpu[0] == 0.5
     assert with_recent_placements(nodes(1, age=1000.0), [job], now=101.0).available_cpu[0] == 1.0
+    # Where nothing is measured, it counts as long as it should run.
+    assert with_recent_placements(nodes(1, age=math.nan), [job], now=99.0).available_cpu[0] == 0.5
+    assert with_recent_placements(nodes(1, age=math.nan), [job], now=101.0).available_cpu[0] == 1.0
 
 
 @given(st.integers(1, 8), st.integers(1, 30), st.floats(0.05, 1.0))
@@ -148,7 +152,8 @@ def taken_one_by_one(cluster: ClusterState, placed: list[RecentPlacement], now: 
             for node, taken in zip(job.nodes, job.processors, strict=True)
             if node == name and not job.waits and job.left_on(cluster, now) > 0
         ]
-        unseen = [(job, taken) for job, taken in here if now - cluster.age[index] < job.start + 30.0]
+        seen_until = now - cluster.age[index] - 30.0
+        unseen = [(job, taken) for job, taken in here if math.isnan(seen_until) or seen_until < job.start]
         there = max(int(processors[index]) - sum(taken for job, taken in here if job.dedicated), 0)
         shared = sum(taken for job, taken in unseen if not job.dedicated)
         crowded = shared > 0 and there > 0 and shared >= there
