@@ -422,6 +422,8 @@ local function question(job, job_desc, part_list, uid)
   if minutes and minutes > 0 then asked.time_limit = 60 * minutes end
   local memory = given(job_desc.min_mem_per_node)
   if memory and memory > 0 and memory < 2 ^ 40 then asked.memory = memory end
+  local share = given(job_desc.min_mem_per_cpu)
+  if share and share > 0 and share < 2 ^ 40 then asked.memory_per_processor = share end
   if job_desc.features then
     asked.features = {}
     for feature in job_desc.features:gmatch("[^,]+") do asked.features[#asked.features + 1] = feature end

@@ -109,7 +109,8 @@ def _estimates(
         for partition in partitions:
             if partition.name not in (asked.partitions or found) or not NAME.fullmatch(partition.name):
                 continue
-            if partition.total is not None and partition.total < count:
+            most = [each for each in (partition.total, partition.limits(asked.holder).processors) if each is not None]
+            if min(most, default=count) < count:
                 too_small = True
             else:
                 waits[each.name, partition.name] = found[partition.name]

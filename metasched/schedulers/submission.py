@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from metasched.jobs import Mark, read_mark, understood_mark
+from metasched.placement.clusters.partition import Holder
 from metasched.records import InputError
 from metasched.store.files.whole_files import refusal
 
@@ -30,12 +31,14 @@ class JobRequest:
     partitions : their names, empty if it names none.
     devices : whether it asks for GPUs or other generic resources. It is taken for none of its application then: where
         there are some is for its scheduler to say.
+    holder : whose limits count for it.
     """
 
     comment: str
     processors: int
     partitions: tuple[str, ...]
     devices: bool = False
+    holder: Holder = field(default_factory=Holder)
 
     @property
     def mark(self) -> Mark | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from metasched.client.completion import estimates
 from metasched.client.submission import choose
 from metasched.history.queue import QueuedJob
-from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import InputError
@@ -105,6 +106,17 @@ def test_a_job_goes_where_it_is_done_first_or_as_it_says(
     request_: JobRequest, clusters: list[Cluster], times: dict[str, float], expected: tuple[Any, ...]
 ) -> None:
     assert chosen(request_, clusters, Daemon(*clusters, **times)) == expected
+
+
+def test_no_job_is_sent_where_its_user_its_account_or_its_qos_gets_no_processors() -> None:
+    cluster = Cluster("west", slow=8, quick=8)
+    cluster.all[1] = replace(
+        cluster.all[1], limits=lambda holder: JobLimits(processors=0 if holder.account == "bio" else 4)
+    )
+    daemon = Daemon(cluster, slow=100.0, quick=50.0)
+    assert chosen(JobRequest(MARK, 4, ()), [cluster], daemon)[1] == "quick"
+    assert chosen(JobRequest(MARK, 5, ()), [cluster], daemon)[1] == "slow"
+    assert chosen(JobRequest(MARK, 4, (), holder=Holder(account="bio")), [cluster], daemon)[1] == "slow"
 
 
 def test_what_the_daemon_is_asked_and_what_it_may_answer() -> None:

@@ -529,6 +529,44 @@ def test_the_limits_of_the_accounting_and_of_partitions_are_asked_for(commands: 
     assert of(ann) == JobLimits()
 
 
+@pytest.mark.parametrize(
+    ("fields", "admitted", "refused"),
+    [
+        ("AllowAccounts=Bio,chem", Holder(account="bio"), Holder(account="physics")),
+        ("AllowAccounts=bio", Holder(account="bio"), Holder()),
+        ("AllowAccounts=ALL DenyAccounts=bio", Holder(), Holder(account="bio")),
+        ("AllowQos=normal,long", Holder(), Holder("short")),
+        ("AllowQos=ALL DenyQos=short", Holder("long"), Holder("short")),
+        ("RootOnly=YES ReqResv=NO", Holder(user="root"), Holder(user="ann")),
+        ("ReqResv=YES", None, Holder(user="root")),
+    ],
+)
+def test_a_partition_gives_nothing_to_whom_it_does_not_admit(
+    fields: str, admitted: Holder | None, refused: Holder, commands: Path
+) -> None:
+    scontrol(commands, "accounting_storage/none", f"PartitionName=racka {fields}")
+    limits = next(each for each in SlurmSource("c").partitions() if each.name == "racka").limits
+    assert limits(refused).processors == 0
+    assert admitted is None or limits(admitted) == JobLimits()
+
+
+def test_what_a_partition_gives_of_each_node_and_how_many_is_asked_for(commands: Path) -> None:
+    given = "MinNodes=2 MaxNodes=3 MaxCPUsPerNode=2 DefMemPerCPU=400 DefMemPerNode=UNLIMITED"
+    scontrol(commands, "accounting_storage/none", f"PartitionName=racka {given}", "no\nSelectTypeParameters = CR_CORE")
+    before = next(each for each in SlurmSource("c").partitions() if each.name == "all")
+    racka = next(each for each in SlurmSource("c").partitions() if each.name == "racka")
+    assert before.state.processors.max() > 2
+    assert racka.state.processors.max() == 2
+    assert racka.total == 2 * len(racka.state.nodes)
+    limits = racka.limits(Holder())
+    assert [limits.admit(count) for count in (1, 2, 3, 4)] == [False, True, True, False]
+    assert (racka.memory, racka.memory_per_processor) == (None, None)
+    counted = "no\nSelectTypeParameters = CR_CORE_MEMORY\nDefMemPerNode = 900"
+    scontrol(commands, "accounting_storage/none", f"PartitionName=racka {given}", counted)
+    found = {each.name: (each.memory, each.memory_per_processor) for each in SlurmSource("c").partitions()}
+    assert (found["racka"], found["all"]) == ((900, 400), (900, None))
+
+
 def scontrol(commands: Path, kind: str, partitions: str = "", enforced: str = "associations,limits") -> None:
     configured = f"AccountingStorageType = {kind}\nAccountingStorageEnforce = {enforced}\nClusterName = site\n"
     (commands / "scontrol").write_text(

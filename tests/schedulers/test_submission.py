@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metasched.placement.clusters.partition import Holder
 from metasched.records import InputError
 from metasched.schedulers import submission
 from metasched.schedulers.flux.source import FluxSource
@@ -185,6 +186,15 @@ def test_why_a_comment_marks_no_application(comment: str, why: str) -> None:
 def test_a_job_that_asks_for_devices_has_no_mark_that_counts() -> None:
     asked = JobRequest("metasched:app=cg,n=5", 1, (), devices=True)
     assert (asked.mark, asked.why_no_mark) == (None, "it asks for GPUs or other generic resources")
+
+
+def test_who_a_job_of_slurm_is_of_is_read_from_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\n#SBATCH -A bio -q long\n")
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    assert sbatch.asked_for(["--account=chem", str(script)]).holder == Holder("long", "root", "chem")
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000_000)
+    assert sbatch.asked_for([str(script)]).holder == Holder("long", "", "bio")
 
 
 def test_no_more_of_a_script_is_read_than_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,13 +14,19 @@ class JobLimits:
 
     Parameters
     ----------
-    processors, nodes : how many.
+    processors, nodes : how many at most; no processors where the job is not admitted.
     time : how long it may run (s).
+    fewest_nodes : how many nodes it must have.
     """
 
     processors: int | None = None
     nodes: int | None = None
     time: float | None = None
+    fewest_nodes: int = 1
+
+    def admit(self, nodes: int) -> bool:
+        """Whether a job may have so many nodes."""
+        return self.fewest_nodes <= nodes and (self.nodes is None or nodes <= self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,9 @@ class Partition:
     releases : whether a pending job that is bound to nodes can be released to run on others.
     default_time : what a job may run that names no limit (s), None where there is no limit.
     total : processors of its nodes that are up, whether free or not; None where only the free ones are known.
-    limits : what a job of somebody may have at most.
+    limits : what a job of somebody may have.
+    memory, memory_per_processor : what a job that names none gets of each node, or for each processor (megabytes);
+        None where it gets none of its own.
     """
 
     state: ClusterState
@@ -69,6 +77,8 @@ class Partition:
     default_time: float | None = None
     total: int | None = None
     limits: Callable[[Holder], JobLimits] = no_limits
+    memory: float | None = None
+    memory_per_processor: float | None = None
 
     @classmethod
     def of(cls, state: ClusterState) -> Partition:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from metasched.blocks.entry import Entry
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
@@ -25,6 +27,7 @@ from metasched.records import InputError
 from metasched.schedulers.command_cluster import CommandCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
+from metasched.schedulers.slurm.admission import admits, whole
 from metasched.schedulers.slurm.cells import NONE, seconds_in
 from metasched.schedulers.slurm.commands import SlurmCommands, until_now
 from metasched.schedulers.slurm.job_devices import JobDevices
@@ -109,37 +112,43 @@ class SlurmSource(CommandCluster):
         missing = [name for name in self._wanted if name not in limits]
         if missing:
             raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
-        states = {
-            name: replace(
-                cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name),
-                hardware=self._hardware,
-            )
-            for name in limits
-            if not self._wanted or name in self._wanted
-        }
         accounted = self._limits.last(AccountingLimits(), f"what the accounting of {self.name} allows jobs")
-        described = self._partitions_now()
+        described, configured = self._partitions_now(), self._configuration.last({}, f"the settings of {self.name}")
+        counts_memory = "MEMORY" in configured.get("SelectTypeParameters", "").upper()
         cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
-        return [
-            Partition(
-                state,
-                self._platform,
-                self.name,
-                name,
-                limits[name][0],
-                self._may_release(),
-                limits[name][1] or limits[name][0],
-                sum(cpus[node] for node, up in zip(state.nodes, state.up.tolist(), strict=True) if up),
-                _limits_in(name, described.get(name, {}), accounted),
+        found = []
+        for name, (longest, default) in limits.items():
+            if self._wanted and name not in self._wanted:
+                continue
+            own = described.get(name, {})
+            state = cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name)
+            most = whole(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
+            per_node, per_processor = (
+                _stated(of, own) or _stated(of, configured) if counts_memory else None
+                for of in ("DefMemPerNode", "DefMemPerCPU")
             )
-            for name, state in states.items()
-        ]
+            found.append(
+                Partition(
+                    replace(state, hardware=self._hardware, processors=np.minimum(state.processors, most)),
+                    self._platform,
+                    self.name,
+                    name,
+                    longest,
+                    self._may_release(),
+                    default or longest,
+                    sum(min(cpus[n], most) for n, up in zip(state.nodes, state.up.tolist(), strict=True) if up),
+                    _limits_in(name, own, accounted),
+                    per_node,
+                    per_processor,
+                )
+            )
+        return found
 
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait; see the contract."""
         rows = self._commands.table(COLUMNS, "squeue", "--states=running,configuring,pending", "--sort=-p,i")
         found = [job for row in rows if (job := queued_job(row)) is not None]
-        tiers = {name: _whole(row.get("PriorityTier", "")) or 0 for name, row in self._partitions_now().items()}
+        tiers = {name: whole(row.get("PriorityTier", "")) or 0 for name, row in self._partitions_now().items()}
         # Slurm comes to the jobs of a partition of a lower tier after all others, whatever their priority.
         return sorted(found, key=lambda job: -max(tiers.get(name, 0) for name in job.partitions))
 
@@ -329,16 +338,19 @@ class SlurmSource(CommandCluster):
 
 def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:
     """What a job may have in a partition that ``scontrol show partition`` describes so."""
-    qos, own = described.get("QoS", ""), _whole(described.get("MaxNodes", ""))
+    qos, own = described.get("QoS", ""), whole(described.get("MaxNodes", ""))
+    fewest = max(whole(described.get("MinNodes", "")) or 1, 1)
 
     def limits(holder: Holder) -> JobLimits:
+        if not admits(described, holder):
+            return JobLimits(processors=0)
         found = accounted.of(holder, name, qos)
         nodes = [limit for limit in (own, found.nodes) if limit is not None]
-        return replace(found, nodes=min(nodes, default=None))
+        return replace(found, nodes=min(nodes, default=None), fewest_nodes=fewest)
 
     return limits
 
 
-def _whole(text: str) -> int | None:
-    """The whole number of a partition's field; None where there is none, as for UNLIMITED."""
-    return int(text) if text.isdecimal() and len(text) < 16 else None
+def _stated(name: str, fields: Mapping[str, str]) -> float | None:
+    """The megabytes that a field states, if any."""
+    return whole(fields.get(name, "")) or None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+import pwd
 import re
 from collections.abc import Sequence
 
+from metasched.placement.clusters.partition import Holder
 from metasched.schedulers.submission import JobRequest, directives
 
 #: sbatch's short options that are followed by a value, in the same word or in the next.
@@ -71,6 +74,8 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     parser.add_argument("--ntasks-per-node", type=int, default=1)
     parser.add_argument("-p", "--partition", default="")
     parser.add_argument("--comment", default="")
+    parser.add_argument("-A", "--account", default="")
+    parser.add_argument("-q", "--qos", default="")
     parser.add_argument(*_RESOURCES, dest="resources", default="")
     try:
         options, _ = parser.parse_known_args([*inside, *words[:place]])
@@ -79,7 +84,16 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     nodes = options.nodes.partition("-")[0]
     processors = options.ntasks or options.ntasks_per_node * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
     partitions = tuple(name for name in options.partition.split(",") if name)
-    return JobRequest(options.comment, max(1, processors), partitions, bool(options.resources))
+    holder = Holder(options.qos, _own_name(), options.account)
+    return JobRequest(options.comment, max(1, processors), partitions, bool(options.resources), holder)
+
+
+def _own_name() -> str:
+    """The name of this process's user, empty where the system has none for it."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""
 
 
 def placed(words: Sequence[str], partition: str) -> list[str]:

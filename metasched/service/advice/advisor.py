@@ -30,6 +30,7 @@ from metasched.predictors.contract import Predictor, clocks_of, under
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
 from metasched.service.advice.fronts import FrontCache, rotation_of
+from metasched.service.advice.memory_room import within_memory
 from metasched.service.advice.recent import RecentPlacements
 from metasched.service.configuration import Configuration
 from metasched.service.state.live_clusters import LiveClusters, View
@@ -104,7 +105,9 @@ class Placer:
         holder = holder_of(ask)
         usable, constraints = _within(self.constraints(ask), usable, holder, ask.threads)
         if not usable:
-            return nothing(uid, "the job requests more processors than its QOS or its account allows", configuration)
+            why = "no partition admits the job, or it requests more processors than its QOS or its account allows"
+            return nothing(uid, why, configuration)
+        constraints = within_memory(constraints, usable, ask.memory_per_processor)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
@@ -127,9 +130,8 @@ class Placer:
             why = f"the model of {ask.application} does not reach to n={ask.problem_size:g}: {low} to {high}"
             return nothing(uid, why, configuration)
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
-        most = chosen.limits(holder).nodes
-        if most is not None and len(best.resource_set.nodes) > most:
-            why = "the best placement needs more nodes than the partition, the QOS or the account of the job allows"
+        if not chosen.limits(holder).admit(len(best.resource_set.nodes)):
+            why = "the best placement has not as many nodes as the partition, the QOS and the account of the job allow"
             return nothing(uid, why, configuration)
         name = chosen.state.name
         others = [each for each in able if each.scheduler == chosen.scheduler and each is not chosen]
@@ -169,7 +171,7 @@ class Placer:
             if (len(shape.nodes), shape.place[1:]) != (len(sets.nodes), sets.place[1:]):
                 continue
             allowed = each.limits(holder)
-            if allowed.nodes is not None and len(shape.nodes) > allowed.nodes:
+            if not allowed.admit(len(shape.nodes)):
                 continue
             longest = min((limit for limit in (each.time_limit, allowed.time) if limit is not None), default=math.inf)
             if max(ask.time_limit or 0.0, found.slowdown * found.prediction.interval.high) <= longest:

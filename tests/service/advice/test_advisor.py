@@ -7,7 +7,9 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from metered_runs import made
 
@@ -95,6 +97,9 @@ def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path)
             assert "near ties" not in alone.message
 
 
+REFUSED = "no partition admits the job, or it requests more processors than its QOS or its account allows"
+
+
 def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
         of_qos = {"small": JobLimits(processors=2), "narrow": JobLimits(nodes=1), "short": JobLimits(time=30.0)}
@@ -117,10 +122,45 @@ def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None
         assert answered("", account="poor").processors == 1
         assert answered("small", threads=2, per_node=2).processors == 1
         refused = answered("", account="poor", threads=2, per_node=2)
-        assert refused.message == "the job requests more processors than its QOS or its account allows"
-        assert "more nodes than the partition, the QOS or the account" in answered("narrow").message
+        assert refused.message == REFUSED
+        assert "not as many nodes as the partition, the QOS and the account" in answered("narrow").message
         refused = answered("small", processors=(4,), max_processors=None)
-        assert refused.message == "the job requests more processors than its QOS or its account allows"
+        assert refused.message == REFUSED
+        daemon.clusters.put(
+            "slurm",
+            [replace(east, limits=lambda _: JobLimits(fewest_nodes=2), scheduler="slurm", name="all")],
+            time.time(),
+        )
+        daemon.views.refresh()
+        assert not answered("", processors=(1,), max_processors=None).placed
+        assert answered("", processors=(2,), max_processors=None).node_count == 2
+
+
+def test_as_many_processes_go_on_a_node_as_its_memory_is_for(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        room = np.array([1000.0, 1000.0, 1000.0, np.nan])
+
+        def answered(memory_per_processor: float | None = None, **changed: Any) -> Answer:
+            usual = {name: changed.pop(name, None) for name in ("usual", "each")}
+            given = replace(
+                east, state=replace(east.state, name="slurm/all", memory=room), scheduler="slurm", name="all",
+                memory=usual["usual"], memory_per_processor=usual["each"],
+            )  # fmt: skip
+            daemon.clusters.put("slurm", [given], time.time())
+            daemon.views.refresh()
+            ask = Ask(
+                application="cg", problem_size=1900, scheduler="slurm", memory_per_processor=memory_per_processor,
+                **{"processors": [4]} | changed,
+            )  # fmt: skip
+            return daemon.placer.answer(ask, time.time())
+
+        assert answered().node_count == answered(250.0).node_count == answered(each=250.0).node_count == 1
+        assert answered(400.0).node_count == answered(each=400.0).node_count == 2
+        assert answered(100.0, each=400.0).node_count == answered(memory=900.0, each=400.0).node_count == 1
+        assert answered(500.0, per_node=1).placed is False  # of three nodes with so much
+        assert answered(501.0).placed is answered(1001.0).placed is answered(usual=1001.0).placed is False
+        assert answered(600.0, processors=[3]).nodes == "e[1-3]"
 
 
 def test_a_parameter_that_was_never_learned_leaves_a_placement_with_its_layout(tmp_path: Path) -> None:
