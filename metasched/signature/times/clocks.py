@@ -66,14 +66,56 @@ def run(
     return _Rounds(trace, found, phases, costs, pace).clocks()
 
 
+class _Links:
+    """The links of processes to send, each for one message after another in the order in which they are ready.
+
+    A large message is ready when both ends are, which may be long after others that are reckoned with later. So a link
+    has one idle time, between those that have begun and those that begin later, where messages that are ready go first.
+
+    Attributes
+    ----------
+    free, idle, until : arrays of shape (processes, machines): when each link is free for good, and from when until
+        when it is idle before (s).
+    """
+
+    def __init__(self, processes: int, machines: int) -> None:
+        self.free, self.idle, self.until = (np.zeros((processes, machines)) for _ in range(3))
+
+    def begin(self, of: Ints, since: Floats, busy: Floats) -> Floats:
+        """When messages begin that are ready in the order of their processes, each of another one (s)."""
+        begin = np.maximum(since, self.free[of])
+        self.free[of] = begin + busy
+        return begin
+
+    def begin_among(self, of: Ints, since: Floats, busy: Floats, now: Floats) -> Floats:
+        """The same where later ones may have begun; ``now`` is the clock of each process."""
+        begin = np.empty_like(since)
+        for some in _by_turns(of, since[:, 0]):
+            begin[some] = self._begin_once(of[some], since[some], busy[some], now[some])
+        return begin
+
+    def _begin_once(self, of: Ints, since: Floats, busy: Floats, now: Floats) -> Floats:
+        free, idle, until = self.free[of], self.idle[of], self.until[of]
+        early = np.maximum(since, idle)
+        fits = early + busy <= until
+        begin = np.where(fits, early, np.maximum(since, free))
+        # The idle time gives way to a later one where it is over, or too short for a message like this.
+        later = ~fits & (begin > free) & ((until <= now) | (until - idle < busy))
+        self.idle[of] = np.where(fits, begin + busy, np.where(later, free, idle))
+        self.until[of] = np.where(later, begin, until)
+        self.free[of] = np.where(fits, free, begin + busy)
+        return begin
+
+
 class _Rounds:
     """The state of all processes, messages and links, and what each kind of operation does to it.
 
     Attributes
     ----------
     at : array of shape (processes,): the next operation of each process.
-    clock, out, into : arrays of shape (processes, machines): the clock of each process, and when its link is free to
-        send and to receive (s).
+    clock, into : arrays of shape (processes, machines): the clock of each process, and when its link is free to receive
+        (s).
+    out : the links to send.
     sent, asked : arrays of shape (messages, machines): when each was posted and its receiver asked for it (s); NaN
         before.
     departed, there_at : arrays of shape (messages,) and (messages, machines): whether each is on its way or there, and
@@ -89,6 +131,7 @@ class _Rounds:
             np.stack(each, axis=1) for each in zip(*(one.messages(found) for one in costs), strict=True)
         )
         self.eager = found.size < RENDEZVOUS
+        self.prompt = bool(self.eager.all())
         actions = range(len(trace.table.shape))
         self.work = np.array([trace.table.instructions(each) for each in actions])
         # Who takes part in an operation of some processes is not known: each spends its time as if all came at once.
@@ -102,7 +145,8 @@ class _Rounds:
         self.meetings = [_Collectives(trace.table, one) for one in costs]
 
         self.at, self.last = found.first[:-1].copy(), found.first[1:]
-        self.clock, self.out, self.into = (np.zeros((self.count, len(costs))) for _ in range(3))
+        self.clock, self.into = (np.zeros((self.count, len(costs))) for _ in range(2))
+        self.out = _Links(self.count, len(costs))
         self.sent, self.asked = (np.full(self.takes.shape, np.nan) for _ in range(2))
         # Nobody waits for what has one end only.
         self.departed, self.there_at = found.half.copy(), np.zeros(self.takes.shape)
@@ -176,9 +220,11 @@ class _Rounds:
         messages = messages[ready]
         if not messages.size:
             return
-        source = self.found.source[messages]
-        begin = np.maximum(since[ready], self.out[source])
-        np.maximum.at(self.out, source, begin + self.busy[messages])
+        since, source, busy = since[ready], self.found.source[messages], self.busy[messages]
+        if self.prompt:
+            begin = self.out.begin(source, since, busy)
+        else:
+            begin = self.out.begin_among(source, since, busy, self.clock[source])
         self.there_at[messages] = begin + self.takes[messages]
         self.departed[messages] = True
         self.ends_of.extend((source, self.target[messages]))
@@ -226,15 +272,25 @@ class _Rounds:
     def _meet(self) -> Ints:
         """The collective operation in which all processes are."""
         everybody = np.arange(self.count)
-        actions = self.found.action[self.at]
+        actions, free = self.found.action[self.at], self.out.free
         ends = np.stack(
-            [each.ends(actions, self.clock[:, one], self.out[:, one]) for one, each in enumerate(self.meetings)], axis=1
+            [each.ends(actions, self.clock[:, one], free[:, one]) for one, each in enumerate(self.meetings)], axis=1
         )
         self.called[everybody, self.phase[self.at]] += ends - self.clock
         self.clock[:] = ends
-        np.maximum(self.out, self.clock, out=self.out, where=ends > 0)
+        np.maximum(free, self.clock, out=free, where=ends > 0)
         self.gathered = 0
         return everybody
+
+
+def _by_turns(of: Ints, when: Floats) -> list[slice | Ints]:
+    """The places of the first of each kind by time, then those of the second, and so on."""
+    if of.size < 2 or np.bincount(of).max() < 2:
+        return [slice(None)]
+    order = np.lexsort((when, of))
+    starts = np.flatnonzero(np.diff(of[order], prepend=-1))
+    turn = np.arange(of.size) - np.repeat(starts, np.diff([*starts, of.size]))
+    return [order[turn == each] for each in range(int(turn.max()) + 1)]
 
 
 def _one_by_one(first: Ints, many: Ints) -> list[tuple[Ints | slice, Ints]]:

@@ -335,3 +335,30 @@ def test_all_processes_of_a_scattering_get_what_only_its_root_sends() -> None:
         {0: [("scatter_on", (4, 1e5, 1e5, 0, -1, -1))], 1: [("scatter_on", (4, 0.0, 1e5, 0, -1, -1))]}
     ).end
     assert of_others == of_root > 1e5 / BANDWIDTH
+
+
+@pytest.mark.parametrize("works", [0, 1, 2, 7])
+def test_large_messages_share_the_link_of_their_sender_whenever_they_are_asked_for(works: int) -> None:
+    size, workers = RENDEZVOUS, 5
+    sent = [("isend", (rank, 1, size, -1)) for rank in range(1, workers + 1)]
+    asked = [*[("compute", (1.0,))] * works, ("recv", (0, 1, size, -1))]
+    found = clocks({0: [*sent, ("waitall", (workers,))], **dict.fromkeys(range(1, workers + 1), asked)})
+    assert found.end.max() == pytest.approx(LATENCY + workers * size / BANDWIDTH, rel=1e-3)
+    assert np.diff(np.sort(found.end[1:])) == pytest.approx([size / BANDWIDTH] * (workers - 1), rel=1e-3)
+
+
+@pytest.mark.parametrize("works", [0, 1, 2, 7])
+def test_who_asks_late_keeps_none_waiting_who_asks_before(works: int) -> None:
+    size, workers = RENDEZVOUS, 5
+    sent = [("isend", (rank, 1, size, -1)) for rank in range(1, workers + 1)]
+    asked = [*[("compute", (1.0,))] * works, ("recv", (0, 1, size, -1))]
+    found = clocks(
+        {
+            0: [*sent, ("waitall", (workers,))],
+            1: [("compute", (SPEED,)), ("recv", (0, 1, size, -1))],
+            **dict.fromkeys(range(2, workers + 1), asked),
+        }
+    )
+    late = 1.0 + LATENCY + size / BANDWIDTH
+    assert found.end[[0, 1]] == pytest.approx([late, late])
+    assert found.end[2:].max() == pytest.approx(LATENCY + (workers - 1) * size / BANDWIDTH, rel=1e-3)
