@@ -74,6 +74,7 @@ ORDER = {
         "submission",
         "log_formats",
         "backfilling",
+        "course",
         "replay",
         "waits",
         "problem_sizes",

@@ -26,6 +26,8 @@ Result = TypeVar("Result")
 
 #: Nodes and waiting jobs of the long queue.
 NODES, QUEUED = 1000, 10_000
+#: Possible run times of a job of the queue, in parts of their median; the limit is three times that.
+SPREAD = (0.3, 0.6, 1.0, 1.6, 2.5)
 
 
 def main(
@@ -53,11 +55,13 @@ def main(
     def made(count: int) -> list[PrecedingJob]:
         rows = zip(draw.integers(1, 33, count).tolist(), draw.uniform(600, 86_400, count).tolist(), strict=True)
         return [
-            PrecedingJob(processors, 3.0 * left, left, str(number)) for number, (processors, left) in enumerate(rows)
+            PrecedingJob(processors, 3.0 * left, tuple(left * part for part in SPREAD), str(number))
+            for number, (processors, left) in enumerate(rows)
         ]
 
-    line = Line(0, made(NODES), made(QUEUED))
-    _timed(f"one more job behind {QUEUED:,} on {NODES:,} nodes", lambda: line.wait(16, 7200.0, 3600.0))
+    running, queued = made(NODES), made(QUEUED)
+    line = _timed(f"read a queue of {QUEUED:,} jobs on {NODES:,} nodes", lambda: Line(0, running, queued))
+    _timed("the wait of one more job", lambda: line.wait(16, 7200.0), 100)
 
 
 def _timed(what: str, work: Callable[[], Result], times: int = 1) -> Result:

@@ -87,7 +87,7 @@ class EarliestStart(Rule):
     def value(self, job: int, place: Place, grid: Grid) -> float:
         """The wait (s)."""
         limit = float(grid.jobs.limit[job])
-        return grid.line(place, by_limit=True).wait(int(grid.jobs.processors[job]), limit, limit)
+        return grid.line(place, by_limit=True).wait(int(grid.jobs.processors[job]), limit)
 
 
 class Race(Random):
@@ -113,7 +113,7 @@ class Oracle(Rule):
 
 def ends_at(grid: Grid, place: Place, job: int, coming: Sequence[tuple[float, int]]) -> float:
     """When a job ends at a site (s), by all that is true; jobs come there at the times given."""
-    queue = place.queue.copy(50 if place.model.backfills else 0)
+    queue = place.queue.copy()
     begins, returns = place.down
     events = [(at, 1, each) for at, each in coming]
     first = int(np.searchsorted(place.own.arrival, grid.now, side="right"))
@@ -233,7 +233,7 @@ class Shipped:
     def _ranking(self, grid: Grid, place: Place, job: int) -> dict[str, Any]:
         jobs, number, seen = grid.jobs, place.number, place.snapshot
         time, processors = float(jobs.expected[number, job]), int(jobs.processors[job])
-        wait = grid.line(place).wait(processors, float(jobs.limit[job]), time)
+        wait = grid.line(place).wait(processors, float(jobs.limit[job]))
         says = self.lying.get(place.model.name, 1.0)
         low, high = (says * float(each[number, job]) for each in (jobs.low, jobs.high))
         later = {

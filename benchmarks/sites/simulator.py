@@ -175,7 +175,7 @@ class Grid:
         holds = max(self.limit(place, job) - ran, 1.0)
         expected = place.own.expected[0, job - OWN] if job >= OWN else self.jobs.expected[place.number, job]
         left = holds if by_limit else min(max(float(expected) - ran, 0.2 * float(expected)), holds)
-        return PrecedingJob(self.width(place, job), holds, left, f"{job}")
+        return PrecedingJob(self.width(place, job), holds, (left,), f"{job}")
 
     def _snapshot(self, place: Place, at: float) -> Snapshot:
         queue = place.queue

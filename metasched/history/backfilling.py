@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Self
 
 #: How much longer a job is expected to run each time it outlives what was expected (s; Tsafrir et al., Section 4.3).
@@ -70,15 +70,15 @@ class Backfilling:
         self._widths: dict[int, int] = {}  # how many wait for each number of processors
         self._fresh: list[int] = []  # submitted since the last look
         self._shadow, self._extra = -1.0, 0  # when the first in line starts, and what it leaves
+        self._behind = 0  # how many waited when backfill was last considered
         self._changed = True
         self._depth = depth
 
-    def copy(self, depth: int | None = None) -> Self:
+    def copy(self) -> Self:
         """An independent copy of the cluster."""
-        other = type(self)(0, depth)
+        other = type(self)(0)
         for name, value in vars(self).items():
-            if name != "_depth":
-                setattr(other, name, value.copy() if isinstance(value, dict | list) else value)
+            setattr(other, name, value.copy() if isinstance(value, dict | list) else value)
         return other
 
     @property
@@ -157,6 +157,7 @@ class Backfilling:
         while self._line and width[self._line[0][1]] <= self.free:
             begun.append(self._line[0][1])
             self._start(begun[-1], now)
+        self._behind = len(self._line)
         if begun or self._changed or self._shadow <= now:
             if self._line and self.free >= min(self._widths):
                 self._reserve(now)
@@ -165,6 +166,21 @@ class Backfilling:
             begun += self._fill(now, sorted((self._order[job], job) for job in self._fresh))
         self._fresh.clear()
         return begun
+
+    def opening(self, now: float) -> tuple[int, int, float]:
+        """What one more job, last in the queue and in the order of backfill, would have found by :meth:`schedule`.
+
+        Returns
+        -------
+        The processors that it may hold for any time, those that it may hold for a short time, and how long that is (s).
+        """
+        if not self._line:
+            return self.free, self.free, float("inf")
+        if self._depth is not None and self._behind >= self._depth:
+            return 0, 0, 0.0
+        if self._changed:  # too few processors were free for those that wait
+            self._reserve(now)
+        return min(self.free, self._extra), self.free, self._shadow - now
 
     def _start(self, job: int, now: float) -> None:
         del self._line[bisect_left(self._line, (self._priority[job], job))]
@@ -212,6 +228,33 @@ class Backfilling:
         return begun
 
 
+def led_on(cluster: Backfilling, now: float, remaining: Mapping[int, float]) -> Iterator[tuple[float, list[int]]]:
+    """Lead a cluster on without further arrivals until nothing runs, given the remaining run times.
+
+    Parameters
+    ----------
+    cluster : as it is; it is led on itself, so give a copy.
+    now : the time (s).
+    remaining : of each job how long it still runs, or will run once started (s).
+
+    Yields
+    ------
+    Each time (s) at which jobs may start, the first being now, and the jobs that start then.
+    """
+    ends = [(now + remaining[job], job) for job in cluster.started]
+    heapq.heapify(ends)
+    while True:
+        begun = cluster.schedule(now)
+        for job in begun:
+            heapq.heappush(ends, (now + remaining[job], job))
+        yield now, begun
+        if not ends:
+            return
+        now = ends[0][0]
+        while ends and ends[0][0] == now:
+            cluster.end(heapq.heappop(ends)[1])
+
+
 def predicted_starts(
     cluster: Backfilling, now: float, remaining: Mapping[int, float], until: int | None = None
 ) -> dict[int, float]:
@@ -219,9 +262,7 @@ def predicted_starts(
 
     Parameters
     ----------
-    cluster : as it is; it is led on itself, so give a copy.
-    now : the time (s).
-    remaining : of each job how long it still runs, or will run once started (s).
+    cluster, now, remaining : see :func:`led_on`.
     until : stop once this job has started.
 
     Returns
@@ -236,15 +277,9 @@ def predicted_starts(
     >>> predicted_starts(cluster, 0.0, {0: 30.0, 1: 10.0})
     {0: 0.0, 1: 30.0}
     """
-    ends = [(now + remaining[job], job) for job in cluster.started]
-    heapq.heapify(ends)
     starts: dict[int, float] = {}
-    while True:
-        for job in cluster.schedule(now):
-            starts[job] = now
-            heapq.heappush(ends, (now + remaining[job], job))
-        if until in starts or not ends or not cluster._line:
-            return starts
-        now = ends[0][0]
-        while ends and ends[0][0] == now:
-            cluster.end(heapq.heappop(ends)[1])
+    for at, begun in led_on(cluster, now, remaining):
+        starts |= dict.fromkeys(begun, at)
+        if until in starts or not cluster._line:
+            break
+    return starts

@@ -2,23 +2,27 @@
 
 Jobs start by the rules of :mod:`metasched.history.backfilling`: in order of priority, and out of order if they delay no
 reservation. As in schedulers, reservations follow from how long jobs may hold their processors; when processors really
-become free follows from predicted run times.
+become free follows from predicted run times. These are uncertain: a queue is simulated with several possible ones of
+each job, and its waits are the means.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.history.backfilling import Backfilling, predicted_starts
+from metasched.history.backfilling import Backfilling
+from metasched.history.course import Course
 from metasched.history.job_log import Floats, Ints
 
 #: Assumed limit of a job without one (s).
 UNLIMITED = 86_400.0
-#: Pending jobs considered for backfill in a simulation; schedulers have such a bound too.
-DEPTH = 50
+#: Pending jobs considered for backfill in a simulation; schedulers have such a bound too. On job logs (docs/history.md)
+#: waits simulated without a bound are the same, with half of this bound within a percent.
+DEPTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +71,22 @@ class QueuedJob:
         return UNLIMITED if not self.limit else max(self.limit - (self.ran or 0.0), 1.0)
 
 
-#: Expected remaining run time of a job (s), from its start if it is pending.
-Left = Callable[[QueuedJob], float]
+#: Possible remaining run times of a job (s), from its start if it is pending; one, or as many as of any other job.
+Left = Callable[[QueuedJob], tuple[float, ...]]
 
 
-def by_limit(job: QueuedJob) -> float:
+def by_limit(job: QueuedJob) -> tuple[float, ...]:
     """The remaining time up to the limit of a job (s)."""
-    return job.holds
+    return (job.holds,)
 
 
 @dataclass(frozen=True, slots=True)
 class PrecedingJob:
-    """A job ahead in the queue: its processors, how long it may hold them (s), and how long it is expected to (s)."""
+    """A job ahead in the queue: its processors, how long it may hold them (s), and how long it possibly will (s)."""
 
     processors: int
     holds: float
-    left: float
+    left: tuple[float, ...]
     number: str = ""
 
 
@@ -100,8 +104,8 @@ class Line:
     Four of eight processors are free, and a job waits for all of them. What runs may do so for 600 s, but is expected
     to end in 100 s. A job that is done by then need not wait; a longer one would delay the one ahead.
 
-    >>> line = Line(4, [PrecedingJob(4, 600.0, 100.0)], [PrecedingJob(8, 300.0, 50.0, "7")])
-    >>> line.starts(), line.wait(2, 500.0, 80.0), line.wait(2, 900.0, 80.0)
+    >>> line = Line(4, [PrecedingJob(4, 600.0, (100.0,))], [PrecedingJob(8, 300.0, (50.0,), "7")])
+    >>> line.starts(), line.wait(2, 500.0), line.wait(2, 900.0)
     ({'7': 100.0}, 0.0, 150.0)
     >>> [each.tolist() for each in line.steps()]
     [[1], [150.0]]
@@ -110,33 +114,35 @@ class Line:
     def __init__(self, free: int, running: Sequence[PrecedingJob], waiting: Sequence[PrecedingJob] = ()) -> None:
         running = [job for job in running if job.processors > 0]
         self.processors = free + sum(job.processors for job in running)
-        self._jobs = [*running, *(job for job in waiting if 0 < job.processors <= self.processors)]
-        self._cluster = Backfilling(self.processors)
-        self._left = {number: max(job.left, 0.0) for number, job in enumerate(self._jobs)}
-        for number, job in enumerate(self._jobs):
-            self._cluster.submit(number, job.processors, max(job.holds, 1.0), number, number)
+        jobs = [*running, *(job for job in waiting if 0 < job.processors <= self.processors)]
+        self._numbers = [job.number for job in jobs[len(running) :]]
+        self._waiting = np.arange(len(running), len(jobs))
+        cluster = Backfilling(self.processors, DEPTH)
+        for number, job in enumerate(jobs):
+            cluster.submit(number, job.processors, max(job.holds, 1.0), number, number)
             if number + 1 == len(running):
-                self._cluster.schedule(0.0)
-        self._begin: dict[int, float] | None = None
+                cluster.schedule(0.0)
+        sets = max((len(job.left) for job in jobs), default=1)
+        possible = np.array([job.left if len(job.left) == sets else job.left * sets for job in jobs]).reshape(-1, sets)
+        widths = np.array([job.processors for job in jobs], dtype=np.int64)
+        self._courses = [Course.of(cluster.copy(), widths, np.maximum(left, 0.0)) for left in possible.T]
 
     def starts(self) -> dict[str, float]:
         """Time until each pending job starts without further arrivals (s), by job number; an array's last task."""
-        return {self._jobs[number].number: start for number, start in self._starts().items()}
+        means = np.mean([course.starts[self._waiting] for course in self._courses], axis=0)
+        return dict(zip(self._numbers, means.tolist(), strict=True))
 
-    def wait(self, processors: int, limit: float, run_time: float) -> float:
+    def wait(self, processors: int, limit: float) -> float:
         """Wait of one more job at the end of the queue (s); infinite if it requests more processors than exist.
 
         Parameters
         ----------
         processors : that it requests.
         limit : its time limit (s).
-        run_time : how long it is expected to run (s).
         """
         if processors > self.processors:
-            return float("inf")
-        last, cluster = len(self._jobs), self._cluster.copy(DEPTH)
-        cluster.submit(last, processors, limit, last, last)
-        return predicted_starts(cluster, 0.0, {**self._left, last: run_time}, until=last)[last]
+            return math.inf
+        return float(np.mean([course.wait(processors, limit) for course in self._courses]))
 
     def steps(self) -> tuple[Ints, Floats]:
         """Wait of one more job, of any length, that delays no other, by its processors.
@@ -146,26 +152,7 @@ class Line:
         Numbers of processors, ascending from 1, at which the wait changes, and the waits from there on (s), each of
         shape (steps,).
         """
-        times, change = [0.0], [self._cluster.free]
-        for number, begin in {**dict.fromkeys(self._cluster.started, 0.0), **self._starts()}.items():
-            width = self._jobs[number].processors
-            if number not in self._cluster.started:
-                times.append(begin)
-                change.append(-width)
-            times.append(begin + self._left[number])
-            change.append(width)
-        order = np.argsort(times, kind="stable")
-        at, level = np.array(times)[order], np.cumsum(np.array(change)[order])
-        last = np.append(at[1:] > at[:-1], True)  # of what happens at one time the end counts
-        at, level = at[last], level[last]
-        lasting = np.minimum.accumulate(level[::-1])[::-1]  # free from then on for good
-        more = np.append(True, lasting[1:] > lasting[:-1]) & (lasting > 0)
-        at, lasting = at[more], lasting[more]
-        if not at.size:
-            return np.array([1]), np.zeros(1)
-        return np.append(1, lasting[:-1] + 1).astype(np.int64), at
-
-    def _starts(self) -> dict[int, float]:
-        if self._begin is None:
-            self._begin = predicted_starts(self._cluster.copy(DEPTH), 0.0, self._left)
-        return self._begin
+        several = [course.steps(self._waiting) for course in self._courses]
+        changes = np.unique(np.concatenate([processors for processors, _ in several]))
+        waits = [seconds[np.searchsorted(processors, changes, side="right") - 1] for processors, seconds in several]
+        return changes, np.mean(waits, axis=0)

@@ -2,52 +2,115 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metasched.history import queue
+from metasched.history.backfilling import Backfilling, predicted_starts
 from metasched.history.queue import Line, PrecedingJob, QueuedJob
 
 WIDTH = st.integers(1, 6)
 TIME = st.floats(1, 500).map(round).map(float)
-JOB = st.builds(lambda width, left, more: PrecedingJob(width, left + more, left), WIDTH, TIME, TIME)
-RUNNING = WAITING = st.lists(JOB, max_size=6)
+#: Jobs with two possible run times, or with one.
+LEFT = st.lists(TIME, min_size=2, max_size=2).map(tuple) | st.tuples(TIME)
 
 
-def _named(jobs: list[PrecedingJob]) -> list[PrecedingJob]:
-    return [PrecedingJob(job.processors, job.holds, job.left, f"{number}") for number, job in enumerate(jobs)]
+@st.composite
+def jobs(draw: Any, *, exact: bool = False, largest: int = 6) -> list[PrecedingJob]:
+    """Jobs of a queue; with exact limits each runs for as long as it may."""
+    made = []
+    for number in range(draw(st.integers(0, largest))):
+        left = (draw(TIME),) if exact else draw(LEFT)
+        holds = max(left) if exact else max(left) + draw(TIME)
+        made.append(PrecedingJob(draw(WIDTH), holds, left, f"{number}"))
+    return made
 
 
-@given(st.integers(0, 6), RUNNING, WAITING)
+def simulated(free: int, running: list[PrecedingJob], waiting: list[PrecedingJob], which: int) -> dict[int, float]:
+    """When jobs would start with one of their possible run times, simulated plainly; the last is the one more job."""
+    cluster, left = Backfilling(free + sum(job.processors for job in running), queue.DEPTH), {}
+    for number, job in enumerate([*running, *waiting]):
+        cluster.submit(number, job.processors, job.holds, number, number)
+        left[number] = job.left[which % len(job.left)]
+        if number + 1 == len(running):
+            cluster.schedule(0.0)
+    return predicted_starts(cluster, 0.0, left)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 200])
+@given(data=st.data())
+def test_the_wait_of_one_more_job_is_what_a_simulation_with_it_leads_to(data: Any, depth: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue, "DEPTH", depth)
+        free, running = data.draw(st.integers(0, 6)), data.draw(jobs())
+        most = free + sum(job.processors for job in running)
+        waiting = [job for job in data.draw(jobs(largest=9)) if job.processors <= most]
+        more = PrecedingJob(data.draw(WIDTH), data.draw(TIME), (77.0,), "more")
+        line = Line(free, running, waiting)
+        if more.processors > most:
+            assert line.wait(more.processors, more.holds) == float("inf")
+            return
+        alone = [simulated(free, running, waiting, which) for which in range(2)]
+        with_it = [simulated(free, running, [*waiting, more], which) for which in range(2)]
+        assert line.wait(more.processors, more.holds) == pytest.approx(
+            np.mean([starts[len(running) + len(waiting)] for starts in with_it])
+        )
+        expected = {
+            job.number: pytest.approx(np.mean([starts[len(running) + place] for starts in alone]))
+            for place, job in enumerate(waiting)
+        }
+        assert line.starts() == expected
+
+
+@given(st.integers(0, 6), jobs(), jobs())
 def test_no_more_processors_are_held_than_there_are_and_who_fits_starts(
     free: int, running: list[PrecedingJob], waiting: list[PrecedingJob]
 ) -> None:
-    waiting = _named(waiting)
+    running, waiting = ([replace(job, left=job.left[:1]) for job in each] for each in (running, waiting))
     line = Line(free, running, waiting)
     starts = line.starts()
     assert set(starts) == {job.number for job in waiting if job.processors <= line.processors}
-    spans = [(0.0, job.left, job.processors) for job in running]
-    spans += [(starts[each.number], starts[each.number] + each.left, each.processors) for each in waiting
+    spans = [(0.0, *job.left, job.processors) for job in running]
+    spans += [(starts[each.number], starts[each.number] + each.left[0], each.processors) for each in waiting
               if each.number in starts]  # fmt: skip
     held = [sum(width for begin, end, width in spans if begin <= at < end) for at, _, _ in spans]
     assert max(held, default=0) <= line.processors
 
 
-EXACT = st.lists(st.builds(lambda width, left: PrecedingJob(width, left, left), WIDTH, TIME), max_size=6)
-
-
-@given(st.integers(0, 6), EXACT, EXACT, WIDTH, TIME)
+@given(st.integers(0, 6), jobs(exact=True), jobs(exact=True), WIDTH, TIME)
 def test_where_limits_are_exact_one_more_job_starts_no_later_than_processors_are_free_for_good(
-    free: int, running: list[PrecedingJob], waiting: list[PrecedingJob], processors: int, run_time: float
+    free: int, running: list[PrecedingJob], waiting: list[PrecedingJob], processors: int, limit: float
 ) -> None:
     line = Line(free, running, waiting)
     from_on, seconds = line.steps()
     assert from_on[0] == 1
     assert sorted(seconds.tolist()) == seconds.tolist()
-    wait = line.wait(processors, run_time, run_time)
+    wait = line.wait(processors, limit)
     assert (wait == float("inf")) == (processors > line.processors)
     if processors <= line.processors:
         for_good = max(second for least, second in zip(from_on, seconds, strict=True) if least <= processors)
         assert 0.0 <= wait <= for_good
+
+
+@given(st.integers(0, 6), jobs(), jobs(), st.integers(1, 40))
+def test_the_waits_by_processors_are_the_means_of_those_with_each_possible_run_time(
+    free: int, running: list[PrecedingJob], waiting: list[PrecedingJob], processors: int
+) -> None:
+    def at(line: Line) -> float:
+        from_on, seconds = line.steps()
+        return float(seconds[np.searchsorted(from_on, processors, side="right") - 1])
+
+    each = [
+        Line(free, *([replace(job, left=(job.left[which % len(job.left)],)) for job in group]
+                     for group in (running, waiting)))
+        for which in range(2)
+    ]  # fmt: skip
+    assert at(Line(free, running, waiting)) == pytest.approx(np.mean([at(line) for line in each]))
 
 
 def test_what_runs_may_hold_its_processors_as_long_as_its_limit_says() -> None:

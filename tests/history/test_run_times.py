@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -139,8 +137,8 @@ def test_a_user_can_be_forgotten() -> None:
 def test_what_is_left_of_a_run_shrinks_and_never_ends_before_now() -> None:
     found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
     answer = found.submitted("on", ADA, 10_000.0)
-    assert found.remaining("on", 0.0) == answer.run_time
-    left = [found.remaining("on", ran) for ran in (1.0, 500.0, 1300.0, 3000.0)]
+    left = [float(np.mean(found.possible("on", ran, 0))) for ran in (0.0, 500.0, 1300.0, 3000.0)]
+    assert left[0] == pytest.approx(float(answer.quantiles @ SHARES), rel=0.05)
     assert min(left) > 0
     assert left[0] > left[1]
     assert 3000.0 + left[3] <= 3600.0
@@ -331,7 +329,6 @@ def test_what_is_left_of_a_run_is_longer_at_a_larger_share() -> None:
     for ran in (0.0, 700.0):
         left = found.left("on", ran, np.array([0.1, 0.5, 0.9]))
         assert (np.diff(left) > 0).all()
-        assert left[1] == pytest.approx(found.remaining("on", ran), rel=0.3)
 
 
 def test_run_times_in_proportion_to_the_limit_are_learned_and_said() -> None:
@@ -380,7 +377,7 @@ def test_no_more_names_are_kept_than_there_may_be(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_levels_at_which_a_queue_is_simulated_are_spread_evenly_and_shifted_from_job_to_job() -> None:
-    learned: Any = object.__new__(Learned)
-    learned.past = SimpleNamespace(left=lambda job, ran, levels: levels)
-    assert learned.left(0, 5.0) == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
-    assert learned.left(1, 5.0) == pytest.approx([0.718034, 0.918034, 0.118034, 0.318034, 0.518034], abs=1e-6)
+    found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
+    found.submitted("on", ADA, 10_000.0)
+    for place, levels in ((0, [0.1, 0.3, 0.5, 0.7, 0.9]), (1, [0.718034, 0.918034, 0.118034, 0.318034, 0.518034])):
+        assert found.possible("on", 700.0, place) == pytest.approx(found.left("on", 700.0, np.array(levels)))

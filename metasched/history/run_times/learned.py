@@ -21,10 +21,6 @@ KINDS, OF_A_KIND = 8, 25
 #: How long the prediction of a kind of pending jobs is valid while others of its user run (s): the longer these run,
 #: the longer it will.
 HOLDS = 300.0
-#: Levels of the distribution of the remaining run time at which a queue is simulated.
-EVENLY = (np.arange(5) + 0.5) / 5.0
-#: Shifts the levels from job to job, so that not all are long at once; multiples of the golden ratio spread evenly.
-GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 class Learned:
@@ -98,9 +94,8 @@ class Learned:
         self.past.ended(job, self._run[job], now)
 
     def left(self, job: int, ran: float) -> Sequence[float]:
-        """See :class:`~metasched.history.replay.RunTimes`: evenly spread, and of each job in an order of its own."""
-        shares: list[float] = self.past.left(job, ran, np.mod(EVENLY + job * GOLDEN, 1.0)).tolist()
-        return shares
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        return self.past.possible(job, ran, job)
 
 
 def order(found: Forecast) -> float:

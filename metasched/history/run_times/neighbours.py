@@ -39,6 +39,11 @@ GRID = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 
 #: missing among those that have ended, and spread, since the median alone is less stable.
 MIDDLE = np.array([0, 0, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0, 0]) / 12.0
 
+#: Levels of the distribution of the remaining run time at which a queue is simulated.
+EVENLY = (np.arange(5) + 0.5) / 5.0
+#: Shifts the levels from job to job; multiples of the golden ratio spread evenly.
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
+
 # Rows of a job's record; the first four are compared with those of other jobs.
 _WIDTH, _LIMIT, _ENDED, _SUBMITTED, _CUT, _SHORT, _RUN, _NAME, _STEM, _USER, _EXECUTABLE = range(11)
 _ROWS = 11
@@ -145,7 +150,6 @@ class _Ring:
         return self._columns[:, max(0, self._count - self._most) : self._count]
 
 
-_HALF = np.array([0.5])
 _ENDLESS = math.log2(NO_LIMIT)
 #: No jobs, and no weights.
 _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
@@ -239,10 +243,6 @@ class Neighbours:
                 del self._running[known[0].user]
         return known
 
-    def remaining(self, key: Hashable, ran: float) -> float:
-        """Predicted remaining run time (s) of a job after ``ran`` seconds; its whole run time if that is 0."""
-        return self._known[key][2].run_time if ran <= 0 else float(self.left(key, ran, _HALF)[0])
-
     def left(self, key: Hashable, ran: float, shares: Floats) -> Floats:
         """Quantiles of the remaining run time (s) of a job after ``ran`` seconds.
 
@@ -256,6 +256,16 @@ class Neighbours:
         if passed >= GRID[-1]:
             return np.full(shares.shape, outlived(ran, job.limit) - ran)
         return np.maximum(np.interp(passed + (1.0 - passed) * shares, GRID, found.quantiles) - ran, 1.0)
+
+    def possible(self, key: Hashable, ran: float, place: int) -> tuple[float, ...]:
+        """Possible remaining run times (s) of a job after ``ran`` seconds, evenly spread over the distribution.
+
+        Parameters
+        ----------
+        key, ran : the job, and how long it has run (s), 0 if it is pending.
+        place : of the job among others, at least 0: it shifts the levels, so that not all are long at once.
+        """
+        return tuple(self.left(key, ran, np.mod(EVENLY + place * GOLDEN, 1.0)).tolist())
 
     def forget(self, user: Hashable) -> None:
         """Forget all jobs of a user."""

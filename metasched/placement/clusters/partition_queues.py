@@ -27,7 +27,7 @@ def partition_lines(
     jobs : that run or wait, those that wait in the order of their priority. A job that runs holds processors in all
         partitions that its nodes are in, and one that waits is ahead in all that share nodes with its own. What a job
         holds on a node that is not up, such as one that is being drained, nobody gets when it ends.
-    left : how long each is expected to run on.
+    left : how long each possibly runs on.
     """
     members = {each.name: frozenset(each.state.nodes) for each in partitions}
     in_use = {each.name: frozenset(compress(each.state.nodes, each.state.up.tolist())) for each in partitions}
@@ -44,9 +44,13 @@ def partition_lines(
                 if name in job.partitions or own & wanted:
                     tasks = min(job.tasks, MOST_WAITING - len(waiting[name]))
                     waiting[name] += [PrecedingJob(job.processors, job.holds, left(job), job.number)] * tasks
-    return {
-        each.name: Line(_free(each, running[each.name]), running[each.name], waiting[each.name]) for each in partitions
-    }
+    # Partitions of the same nodes have the same line, which takes long to simulate where thousands of jobs wait.
+    made: dict[tuple[object, ...], Line] = {}
+    lines = {}
+    for each in partitions:
+        line = _free(each, running[each.name]), tuple(running[each.name]), tuple(waiting[each.name])
+        lines[each.name] = made[line] = made.get(line) or Line(*line)
+    return lines
 
 
 def _free(partition: Partition, running: Sequence[PrecedingJob]) -> int:

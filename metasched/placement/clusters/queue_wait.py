@@ -77,6 +77,6 @@ def earliest_start(
     [0.0, 0.0, 10.0, 10.0, 60.0, 60.0]
     """
     before = (
-        [PrecedingJob(processors, seconds, seconds) for processors, seconds in jobs] for jobs in (running, queued)
+        [PrecedingJob(processors, seconds, (seconds,)) for processors, seconds in jobs] for jobs in (running, queued)
     )
     return QueueWait(*Line(free, *before).steps())

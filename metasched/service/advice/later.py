@@ -107,7 +107,7 @@ def _wait(
             return None
         limit = _limit(partition, prediction)
         taken = processors * asked.threads
-        wait = queues.one_more(partition.name, taken, limit, prediction.execution_time, partition.scheduler)
+        wait = queues.one_more(partition.name, taken, limit, partition.scheduler)
     except InputError:
         return None
     return {

@@ -88,7 +88,7 @@ async def wait_of_one_more(
             _check_own(question.user, client)
             found = _expected(question.model_copy(update={"cluster": there}), history, sized, clock.now())
             run_time, reason = found["run_time"], found["reason"]
-        waits = queues.one_more(question.partition, question.processors, limit, run_time, there)
+        waits = queues.one_more(question.partition, question.processors, limit, there)
         return waits | {"requested_time": limit, "run_time": run_time, "reason": reason}
 
     async with one:

@@ -37,6 +37,8 @@ REST, PLAYED = 0.02, 20
 MOST_ENDED = 200_000
 #: For how long after its end a job may still be stored (s).
 LATE = 600.0
+#: Jobs are put in so many places at random, to vary which of their possible run times are simulated together.
+PLACES = 4096
 #: How long a job that its scheduler does not name any more is waited for (s): accounting may tell of it later.
 MISSING = 3600.0
 
@@ -148,17 +150,18 @@ class JobHistory:
                     self._drop(known, key)
 
     def left(self, cluster: str) -> Left:
-        """How long each job of a cluster is expected to run on; by its limit where nothing is known of it."""
+        """How long each job of a cluster possibly runs on; up to its limit where nothing is known of it."""
 
-        def expected(job: QueuedJob) -> float:
+        def possible(job: QueuedJob) -> tuple[float, ...]:
             with self._lock:
                 known = self._clusters.get(cluster)
                 key = None if known is None else known.numbers.get(job.number)
                 if known is None or key is None:
                     return by_limit(job)
-                return min(max(known.past.remaining(key, job.ran or 0.0), 1.0), job.holds)
+                found = known.past.possible(key, job.ran or 0.0, key % PLACES)
+                return tuple(min(max(seconds, 1.0), job.holds) for seconds in found)
 
-        return expected
+        return possible
 
     def ended(self, cluster: str, number: str, start: float, end: float, state: str) -> bool:
         """Learn from a job that has ended, and store it; return whether its queue had reported this run of it.

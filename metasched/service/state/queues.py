@@ -119,9 +119,7 @@ class Queues:
             )
         return name
 
-    def one_more(
-        self, partition: str, processors: int, limit: float, run_time: float, source: str | None = None
-    ) -> dict[str, Any]:
+    def one_more(self, partition: str, processors: int, limit: float, source: str | None = None) -> dict[str, Any]:
         """The wait of a job that is not submitted yet.
 
         Parameters
@@ -129,7 +127,6 @@ class Queues:
         partition : where it would wait.
         processors : how many it would ask for.
         limit : the time that it would ask for (s).
-        run_time : how long it is expected to run (s), at most ``limit``.
         source : the scheduler, any that has the partition where None.
 
         Raises
@@ -139,7 +136,7 @@ class Queues:
         """
         name = self.scheduler_of(partition, source)
         line = self._queues[name].lines[partition]
-        simulated = line.wait(processors, limit, run_time)
+        simulated = line.wait(processors, limit)
         if not math.isfinite(simulated):
             raise InputError(
                 f"{processors} processors are requested, expected no more than the {line.processors} of {partition} "

@@ -31,13 +31,13 @@ def array(tasks: int) -> QueuedJob:
 def test_all_tasks_of_an_array_are_ahead_of_what_comes_after_it(tasks: int, last: float, wait: float) -> None:
     line = partition_lines([partition()], [running(), array(tasks)])["p"]
     assert line.starts() == {"2": last}
-    assert line.wait(4, 100.0, 100.0) == wait
+    assert line.wait(4, 100.0) == wait
 
 
 def test_of_endless_arrays_no_more_is_simulated_than_is_affordable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_queues, "MOST_WAITING", 5)
     line = partition_lines([partition()], [running(), array(3), array(1000), array(1)])["p"]
-    assert line.wait(8, 100.0, 100.0) == 400.0  # after five tasks, two at a time
+    assert line.wait(8, 100.0) == 400.0  # after five tasks, two at a time
 
 
 def test_what_runs_on_a_node_that_is_being_drained_leaves_nothing_and_takes_nothing_from_the_others() -> None:
@@ -45,6 +45,6 @@ def test_what_runs_on_a_node_that_is_being_drained_leaves_nothing_and_takes_noth
     line = partition_lines([drains], [running(("n2",)), array(1)])["p"]
     assert line.processors == 4
     assert line.starts() == {"2": 0.0}
-    assert line.wait(8, 60.0, 60.0) == float("inf")
+    assert line.wait(8, 60.0) == float("inf")
     half = partition_lines([partition((0, 0), (True, False))], [running()])["p"]
-    assert (half.processors, half.wait(4, 60.0, 60.0)) == (4, 100.0)
+    assert (half.processors, half.wait(4, 60.0)) == (4, 100.0)

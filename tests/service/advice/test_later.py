@@ -54,9 +54,9 @@ class Queued:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
 
-    def one_more(self, partition: str, processors: int, limit: float, run_time: float, source: str) -> dict[str, float]:
+    def one_more(self, partition: str, processors: int, limit: float, source: str) -> dict[str, float]:
         """Ten seconds for each processor."""
-        self.asked.append((partition, processors, limit, run_time, source))
+        self.asked.append((partition, processors, limit, source))
         if partition == "full":
             raise InputError("no such queue")
         return {"wait": 10.0 * processors, "low": 1.0 * processors, "high": 90.0 * processors}
@@ -88,7 +88,7 @@ def test_the_earliest_completion_is_chosen_among_the_numbers_of_processors(
     (best,), waits = asked_for((partition(),), question, Constraints(**limits), model)
     assert [processors for _, processors, *_ in waits] == tried
     times = {count: 100.0 / count + 0.5 * count for count in tried}
-    assert waits == [("p", count, pytest.approx(1.1 * times[count]), times[count], "c") for count in tried]
+    assert waits == [("p", count, pytest.approx(1.1 * times[count]), "c") for count in tried]
     count = min(tried, key=lambda each: 10.0 * each + times[each])
     assert best == {
         "cluster": "c/p", "processors": count, "wait": 10.0 * count, "low": 1.0 * count, "high": 90.0 * count,

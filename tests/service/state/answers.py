@@ -83,15 +83,15 @@ def jobs() -> Iterator[Any]:
         yield history.take("c", read_log([header, *rows])), history.knows(None), history.newest_end("c")
         history.restore(rest=0.0)
         queues = Queues(history)
-        yield refused(queues.one_more, "p", 1, 60.0, 60.0)
+        yield refused(queues.one_more, "p", 1, 60.0)
         for hour in range(6):
             now = START + 1200.0 * hour
             seen = queues.put("c", partitions(hour % 3), queue(hour, now), now)
             yield [float(each.state.queue_wait.at(many)) for each in seen for many in (1, 2, 4)]
             yield queues.waiting(now), queues.waiting(now + 500.0, lambda user: user == "ada")
             yield [queues.job(f"{6 * hour + at}", now + 9.0) for at in (0, 1, 4)], queues.job("0", now, "elsewhere")
-            yield [refused(queues.one_more, each, 2, 1800.0, 300.0 * (1 + hour)) for each in ("p", "q", "r", "s")]
-            yield refused(queues.one_more, "p", 99, 60.0, 60.0), refused(queues.one_more, "p", 1, 60.0, 60.0, "other")
+            yield [refused(queues.one_more, each, 2, 1800.0) for each in ("p", "q", "r", "s")]
+            yield refused(queues.one_more, "p", 99, 60.0), refused(queues.one_more, "p", 1, 60.0, "other")
             yield [history.predict(user, 2, 3600.0, now, **asked) for user in USERS]
             yield [history.left("c")(job) for job in queue(hour, now)], history.left("d")(queue(hour, now)[0])
             for job in queue(hour, now)[:3]:

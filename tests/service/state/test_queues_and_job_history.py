@@ -96,22 +96,22 @@ def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHist
     assert 400 < answer["wait"] < 700  # not the two hours that Slurm goes by
     assert answer["low"] <= answer["wait"] <= answer["high"]
     assert answer["scheduler_wait"] == 7200.0
-    more = queues.one_more("p", 4, 7200.0, 600.0)
+    more = queues.one_more("p", 4, 7200.0)
     assert 1000 < more["wait"] < 1400
     assert float(seen.state.queue_wait.at(4)) == pytest.approx(more["wait"])
     with pytest.raises(InputError, match="5 processors are requested"):
-        queues.one_more("p", 5, 7200.0, 600.0)
+        queues.one_more("p", 5, 7200.0)
     with pytest.raises(InputError, match="no partition q, expected one of p"):
-        queues.one_more("q", 1, 7200.0, 600.0)
+        queues.one_more("q", 1, 7200.0)
     assert queues.job("102", 1e6) is None
 
 
 def test_one_more_job_waits_for_those_that_run_even_where_no_other_waits(history: JobHistory) -> None:
     queues = Queues(history)
     queues.put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0)], 1e6)
-    assert 400 < queues.one_more("p", 4, 7200.0, 600.0)["wait"] < 700
+    assert 400 < queues.one_more("p", 4, 7200.0)["wait"] < 700
     queues.put("c", PARTITIONS, [], 1e6)
-    assert queues.one_more("p", 4, 7200.0, 600.0)["wait"] == 0.0
+    assert queues.one_more("p", 4, 7200.0)["wait"] == 0.0
 
 
 def test_jobs_that_wait_are_listed_in_their_order_without_those_that_run(history: JobHistory) -> None:
@@ -192,7 +192,7 @@ def test_jobs_without_a_limit_are_expected_by_what_such_jobs_took(tmp_path: Path
         again.restore(rest=0.0)
         for each in (made, again):
             each.note("c", [endless], 1e6)
-            assert each.left("c")(endless) == pytest.approx(610.0, rel=0.05)
+            assert np.mean(each.left("c")(endless)) == pytest.approx(610.0, rel=0.05)
             asked = each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p")
             assert asked["run_time"] == pytest.approx(610.0, rel=0.05)
             assert asked["time_limit"] < 0.02
