@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import BOUNDLESS, LEAST_WIDTH
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.loads.counted import Forecast, Loads, counted
 from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
@@ -22,6 +22,8 @@ from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import DEFAULT_SETTINGS, InputError, Placement, Settings
+
+Floats = NDArray[np.float64]
 
 #: Level of the intervals that doubts are read from.
 LEVEL = 0.95
@@ -124,8 +126,9 @@ def advise_running(
     InputError
         When its cluster, its nodes or its model are not known.
     """
-    loads = loads or Loads()
     home = _Home.of(job, clusters, predictors)
+    held = [each for each in clusters if each.name in (job.cluster, *job.overlapping)]
+    loads = _without_own(loads or Loads(), held, job)
     processors, predictor = job.processes, home.predictor
     states = [
         home.state if each.name == job.cluster else vacated(each, job) if each.name in job.overlapping else each
@@ -232,19 +235,61 @@ def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
     >>> without.processors.tolist(), without.available_cpu.round(3).tolist(), without.jobs.tolist()
     ([2, 4], [0.333, 1.0], [0, 0])
     """
-    number = {name: index for index, name in enumerate(cluster.nodes)}
-    processors, jobs, cpu = cluster.processors.copy(), cluster.jobs.copy(), cluster.available_cpu.copy()
+    number = places(cluster.nodes)
+    processors, jobs = cluster.processors.copy(), cluster.jobs.copy()
     for name, count in zip(job.nodes, job.processors, strict=True):
         index = number.get(name)
         if index is None:
             continue
-        full = not job.dedicated or processors[index] == 0
-        if full and job.elapsed - np.nan_to_num(cluster.age[index]) >= SETTLING:
-            crowd = count / max(int(processors[index]) + count * job.dedicated, 1)
-            cpu[index] = 1.0 / max(1.0 / cpu[index] - crowd, 1.0)
         processors[index] += count if job.dedicated else 0
         jobs[index] = max(jobs[index] - 1, 0)
+    cpu = _less(cluster.available_cpu, _own_load(cluster, job))
     return replace(cluster, processors=processors, jobs=jobs, available_cpu=cpu)
+
+
+def _own_load(cluster: ClusterState, job: Mover) -> dict[int, float]:
+    """What a job adds to 1/a of nodes with the available CPU a, by number, as far as measurements show it."""
+    number, found = places(cluster.nodes), {}
+    for name, count in zip(job.nodes, job.processors, strict=True):
+        index = number.get(name)
+        if index is None:
+            continue
+        full = not job.dedicated or cluster.processors[index] == 0
+        if full and job.elapsed - np.nan_to_num(cluster.age[index]) >= SETTLING:
+            found[index] = count / max(int(cluster.processors[index]) + count * job.dedicated, 1)
+    return found
+
+
+def _less(cpu: Floats, load: Mapping[int, float]) -> Floats:
+    """The available CPU of nodes without some load, by number."""
+    found = cpu.copy()
+    for index, crowd in load.items():
+        found[index] = 1.0 / max(1.0 / cpu[index] - crowd, 1.0)
+    return found
+
+
+def _without_own(loads: Loads, clusters: Sequence[ClusterState], job: Mover) -> Loads:
+    """The loads without that of a job, which forecasts hold as far as measurements show it.
+
+    Parameters
+    ----------
+    loads : with the forecast of what is measured.
+    clusters : those that hold nodes of the job, as measured.
+    job : the job.
+    """
+    forecast = loads.forecast
+    if forecast is None:
+        return loads
+    own = {each.name: {each.nodes[index]: more for index, more in _own_load(each, job).items()} for each in clusters}
+
+    def over(cluster: ClusterState, horizon: float, forecast: Forecast = forecast) -> ClusterState:
+        later, number = forecast(cluster, horizon), places(cluster.nodes)
+        load = {number[name]: more for name, more in own.get(cluster.name, {}).items() if name in number}
+        # Of a node without a forecast the measurement stays, of which the job's load was taken already.
+        kept = later.available_cpu == cluster.available_cpu
+        return replace(later, available_cpu=np.where(kept, later.available_cpu, _less(later.available_cpu, load)))
+
+    return replace(loads, forecast=over)
 
 
 def _of_the_rest(loads: Loads, left: float) -> Loads:

@@ -17,6 +17,7 @@ from known_model import Known
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads
 from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
 from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running, vacated
 from metasched.records import InputError, Settings
@@ -134,6 +135,27 @@ def test_a_job_on_a_busy_node_takes_another_one_and_keeps_what_is_good() -> None
     assert found.placement is not None
     assert set(found.placement.resource_set.nodes) <= {"n1", "n2", "n3"}
     assert found.placement.resource_set.processors == 2
+
+
+@pytest.mark.parametrize(("dedicated", "free"), [(True, 0), (False, 1)])
+@pytest.mark.parametrize("cpu", [0.5, 0.2])
+def test_the_jobs_own_load_is_none_for_it_where_loads_are_forecast_either(
+    dedicated: bool, free: int, cpu: float
+) -> None:
+    """Its two nodes are half busy by the job itself, or more than that by others; forecasts say what is measured."""
+    state = ClusterState.make("c", NODES, processors=[free, free, 1, 1], available_cpu=[cpu, cpu, 1.0, 1.0])
+    job = Mover(1000.0, "c", ("n0", "n1"), (1, 1), elapsed=1000.0, dedicated=dedicated)
+
+    def forecast(cluster: ClusterState, seconds: float) -> ClusterState:
+        return replace(cluster, available_cpu=state.available_cpu[[state.nodes.index(name) for name in cluster.nodes]])
+
+    now, later = (
+        advise_running(job, [state], {"c": MODEL}, lambda name: Costs(restart=1.0), loads=loads)
+        for loads in (None, Loads(forecast))
+    )
+    assert later == now
+    assert now.available_cpu == pytest.approx(1.0 if cpu == 0.5 else 0.25)
+    assert now.decision.move is (cpu < 0.5)
 
 
 def test_a_job_at_the_best_place_stays() -> None:
