@@ -133,3 +133,7 @@ class Clique:
                 return bool(channel.receive().get("done"))
         except OSError:
             return False
+        except Exception:
+            # The others wait for the token.
+            _log.exception("clique: the token cannot be passed to %s", other)
+            return False

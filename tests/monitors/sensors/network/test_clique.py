@@ -184,3 +184,15 @@ def test_numbers_of_tokens_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_that_is_no_member_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^d is no member of the clique, expected one of a, b, c$"):
         Clique("d", MEMBERS, BandwidthProbe(b""), b"", lambda *_: None, 1.0)
+
+
+@pytest.mark.parametrize("place", ["b..c", "b" * 64])
+def test_a_member_whose_place_is_no_name_is_passed_over(place: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Else the token would end with the member before it, which takes each new one."""
+    secret = b"sixteen bytes of secret"
+    members = {"a": ("127.0.0.1", 1), "b": (place, 1)}
+    member = Clique("a", members, BandwidthProbe(secret), secret, lambda *what: None, 0.01)
+    assert member._wait()
+    member._turn()
+    assert member._held is not None
+    assert "the token cannot be passed to b" in caplog.text
