@@ -18,7 +18,7 @@ from monitors.schedule import Schedule
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.limits import cpu_limit
 from monitors.sensors.network.clique import Clique
-from monitors.sensors.network.corrected import CorrectedLink, outward_interface
+from monitors.sensors.network.corrected import CorrectedLink
 from monitors.sensors.network.probe import BandwidthProbe, Link
 from monitors.sensors.network.server import ProbeServer
 from monitors.sensors.schedule import ProbeSchedule
@@ -53,7 +53,7 @@ class Agent:
         self._memory, self._written = Spool(Path(":memory:"), MOST_IN_MEMORY), True
         spools = (self._spool, self._memory) if settings.daemon else ()
         self._senders = [Sender(each, settings.daemon or "", settings.token) for each in spools]
-        self._link = CorrectedLink(settings.interface or outward_interface())
+        self._link = CorrectedLink(settings.interface)
         self._source = source or self._sensors()
         self._schedule = Schedule()
         self._server = self._listen()

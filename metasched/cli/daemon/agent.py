@@ -17,7 +17,7 @@ from metasched.records import InputError
 from monitors.agent.settings import read_settings
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.limits import cpu_limit
-from monitors.sensors.network.corrected import CorrectedLink, outward_interface
+from monitors.sensors.network.corrected import CorrectedLink
 from monitors.sources.this_host import ThisHost
 
 
@@ -39,7 +39,7 @@ def agent(
         words = [sys.executable, "-m", "monitors.agent", *([str(settings)] if settings else [])]
         os.execv(sys.executable, [*words, *(["--verbose"] if verbose else [])])  # noqa: S606 - no shell is meant
     try:
-        link = CorrectedLink(asked.interface or outward_interface())
+        link = CorrectedLink(asked.interface)
         cpu = ProbedCpu(asked.processors, limit=cpu_limit(own=False))
         host = ThisHost(cpu.read, link.read, asked.node)
     except ValueError as error:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import psutil
 
@@ -28,7 +29,7 @@ class CorrectedLink:
 
     Parameters
     ----------
-    interface : its name.
+    interface : its name; None for that of the default route, which may come or change later, as its speed may.
     speed : Mbit/s, where it is known better than the kernel knows it.
 
     Raises
@@ -43,22 +44,31 @@ class CorrectedLink:
     True
     """
 
-    def __init__(self, interface: str, speed: float | None = None) -> None:
-        known = psutil.net_if_stats()
-        if interface not in known:
-            raise ValueError(f"there is no network interface {interface}, expected one of {', '.join(sorted(known))}")
-        self._interface = interface
-        unknown = LOOPBACK_SPEED if "loopback" in known[interface].flags else UNKNOWN_SPEED
-        self._speed = speed or float(known[interface].speed or unknown)
-        self.factor = 1.0
-        self._probed = False
+    def __init__(self, interface: str | None, speed: float | None = None) -> None:
+        self._asked, self._known = interface, speed
         self._lock = Lock()
+        self._begin(interface or outward_interface())
+
+    def _begin(self, interface: str) -> None:
+        """Measure an interface from now on, of which no probe is known yet."""
+        described = _described(interface)
+        self._interface, self._stated = interface, described.speed
+        unknown = LOOPBACK_SPEED if "loopback" in described.flags else UNKNOWN_SPEED
+        self._speed = self._known or float(described.speed or unknown)
+        self.factor, self._probed = 1.0, False
         #: Counters at the last two readings.
         self._read = deque([self._counters()] * 2, maxlen=2)
 
     def read(self) -> float:
-        """Mbit/s to spare since the last reading; NaN where it was too soon."""
+        """Mbit/s to spare since the last reading; NaN where it was too soon, or the interface or its speed changed.
+
+        Raises
+        ------
+        ValueError : the interface is not there any more.
+        """
         with self._lock:
+            if self._changed():
+                return math.nan
             used = self._used(self._read[-1], now := self._counters())
             self._read.append(now)
             return self._unused(used) * self.factor
@@ -86,6 +96,16 @@ class CorrectedLink:
             self.factor += gain * (min(bandwidth / self._unused(used), 1.0) - self.factor)
             self._probed = True
 
+    def _changed(self) -> bool:
+        """Whether another interface, or another speed of it, is measured from now on."""
+        interface = self._asked or outward_interface()
+        if interface == LOOPBACK:  # there is no route at the moment
+            interface = self._interface
+        if interface == self._interface and _described(interface).speed in (0, self._stated):
+            return False
+        self._begin(interface)
+        return True
+
     def _unused(self, used: float) -> float:
         """The speed less what passed, at least a hundredth of it (Mbit/s); NaN where that is not known."""
         return used if math.isnan(used) else max(self._speed - used, 0.01 * self._speed)
@@ -100,6 +120,14 @@ class CorrectedLink:
         """Moment, bytes sent and bytes received."""
         counters = psutil.net_io_counters(pernic=True)[self._interface]
         return time.monotonic(), counters.bytes_sent, counters.bytes_recv
+
+
+def _described(interface: str) -> Any:
+    """What the kernel says of an interface: its speed (Mbit/s), 0 where it is unknown or down, and its flags."""
+    known = psutil.net_if_stats()
+    if interface not in known:
+        raise ValueError(f"there is no network interface {interface}, expected one of {', '.join(sorted(known))}")
+    return known[interface]
 
 
 def outward_interface(routes: Path = Path("/proc/net/route")) -> str:

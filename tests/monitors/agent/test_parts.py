@@ -73,10 +73,9 @@ def test_an_agent_alone_has_sensors_of_this_host_and_nobody_to_send_to(parts: Pa
 def test_without_a_budget_nothing_is_probed_and_without_an_interface_the_outward_one_is_read(
     parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "outward_interface", lambda: "eth0")
     made(tmp_path, probe_budget=0, interface=None)
     assert [each[2:] for each in parts.of("ProbedCpu")] == [[("probing", False), ("schedule", None)]]
-    assert parts.of("CorrectedLink") == [["eth0"]]
+    assert parts.of("CorrectedLink") == [[None]]
 
 
 @pytest.mark.parametrize(

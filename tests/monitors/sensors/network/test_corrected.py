@@ -162,3 +162,65 @@ def test_a_speed_that_is_known_better_than_the_kernel_knows_it_counts() -> None:
     link = CorrectedLink(LOOPBACK, 1e9)
     time.sleep(0.01)
     assert 0.9e9 < link.read() <= 1e9
+
+
+class Interfaces:
+    """Interfaces of a host with their speeds (Mbit/s), and which of them the default route has."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **speeds: int) -> None:
+        self.now, self.speeds, self.outward = 0.0, speeds, LOOPBACK
+        monkeypatch.setattr(corrected, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(corrected, "outward_interface", lambda: self.outward)
+        monkeypatch.setattr(psutil, "net_if_stats", self.stats)
+        counters = SimpleNamespace(bytes_sent=0, bytes_recv=0)
+        monkeypatch.setattr(psutil, "net_io_counters", lambda pernic: dict.fromkeys(self.speeds, counters))
+
+    def stats(self) -> dict[str, SimpleNamespace]:
+        return {
+            name: SimpleNamespace(speed=speed, flags="up,loopback" if name == LOOPBACK else "up")
+            for name, speed in self.speeds.items()
+        }
+
+    def reading(self, link: CorrectedLink) -> float:
+        self.now += 10.0
+        return link.read()
+
+
+def test_an_agent_that_was_started_before_its_network_measures_it_once_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = Interfaces(monkeypatch, lo=0, eth0=100)
+    link = CorrectedLink(None)
+    assert host.reading(link) == LOOPBACK_SPEED
+    host.outward = "eth0"
+    assert math.isnan(host.reading(link))
+    assert host.reading(link) == 100.0
+    host.outward = LOOPBACK  # the route is away for a while
+    assert host.reading(link) == 100.0
+    assert host.reading(CorrectedLink(LOOPBACK)) == LOOPBACK_SPEED
+
+
+def test_a_speed_that_is_negotiated_later_counts_from_then_on_without_what_was_learned_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = Interfaces(monkeypatch, eth0=0)
+    link = CorrectedLink("eth0")
+    assert host.reading(link) == 1000.0
+    link.learn(500.0, 0)
+    for speed, expected in ((10_000, math.nan), (10_000, 1e4), (0, 1e4), (10_000, 1e4), (100, math.nan), (100, 100.0)):
+        host.speeds["eth0"] = speed
+        assert host.reading(link) == pytest.approx(expected, nan_ok=True)
+    known = CorrectedLink("eth0", speed=40.0)
+    host.speeds["eth0"] = 1000
+    assert math.isnan(host.reading(known))
+    assert host.reading(known) == 40.0
+
+
+def test_an_interface_that_goes_is_named_and_measured_when_it_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Interfaces(monkeypatch, lo=0, eth0=1000)
+    link = CorrectedLink("eth0")
+    del host.speeds["eth0"]
+    with pytest.raises(ValueError, match="there is no network interface eth0, expected one of lo"):
+        host.reading(link)
+    host.speeds["eth0"] = 1000
+    assert host.reading(link) == 1000.0
