@@ -15,7 +15,7 @@ from metasched.records import InputError
 from metasched.store.documents import document_of, method_of
 from metasched.store.documents.adaptive import PublishedDocument, RobustDocument
 from metasched.store.documents.cloud import CloudDocument
-from metasched.store.documents.parts import ModelPart, Part, Row, rows, window
+from metasched.store.documents.parts import ModelPart, Part, Row, SettingPart, rows, settings_of, window
 from metasched.store.documents.signature import SignatureDocument
 from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
@@ -57,6 +57,8 @@ class TournamentDocument(ModelPart):
     cluster: str
     entrants: Annotated[list[_Entrant], Field(min_length=1, max_length=20)]
     window: list[Row] = Field(min_length=1)
+    #: Their settings, in the same order; none where no run has any.
+    settings: list[SettingPart] = Field(default_factory=list)
     seen: Annotated[int, Field(ge=1)]
 
     @classmethod
@@ -79,6 +81,7 @@ class TournamentDocument(ModelPart):
                 for entrant in map(_known, tournament.entrants)
             ],
             window=rows(tournament.window),
+            settings=settings_of(tournament.window),
             seen=tournament.window.seen,
         )
 
@@ -86,7 +89,8 @@ class TournamentDocument(ModelPart):
         """The tournament that was written, ready to predict and to learn."""
         entrants = [entrant.build(self.application, self.cluster) for entrant in self.entrants]
         tournament = Tournament(entrants, self.application, self.cluster)
-        tournament.window = window(self.window, self.application, self.cluster, self.seen, tournament.window.capacity)
+        capacity = tournament.window.capacity
+        tournament.window = window(self.window, self.application, self.cluster, self.seen, capacity, self.settings)
         for entrant in self.entrants:
             errors = (float("inf") if error is None else error for error in entrant.errors)
             tournament.errors[entrant.name] = deque(errors, maxlen=WINDOW)

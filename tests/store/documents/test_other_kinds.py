@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,13 @@ def test_errors_without_end_are_kept() -> None:
     again = parse(dump(started))
     assert isinstance(again, Tournament)
     assert again.errors == started.errors
+
+
+def test_the_settings_of_the_runs_in_a_tournament_are_kept() -> None:
+    learned = [replace(run, extra={"threads": str(1 + number % 2)}) for number, run in enumerate(runs(24))]
+    again = parse(dump(tournament().fit(learned)))
+    assert isinstance(again, Tournament)
+    assert [run.settings for run in again.window] == [run.settings for run in learned]
 
 
 @pytest.mark.parametrize(
