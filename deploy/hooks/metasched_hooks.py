@@ -171,15 +171,20 @@ def check(found: Dict[str, str]) -> None:
 
 
 def reach(found: Dict[str, str]) -> None:
-    """Raise an error where the daemon does not answer."""
+    """Raise an error where the daemon does not answer, or would not answer what hooks ask."""
     connection = connected(found)
     try:
         connection.request("GET", "/v1/health", None, authorized(found))
-        status = connection.getresponse().status
+        answer = connection.getresponse()
+        status, text = answer.status, answer.read(MOST_ANSWER)
     finally:
         connection.close()
     if status != 200:
         raise OSError("the daemon answers {}".format(status))
+    role = json.loads(text.decode() or "{}").get("role", "scheduler")  # a daemon of an earlier version says nothing
+    if role not in ("scheduler", "admin"):
+        how = "put this user into the daemon's group" if "socket" in found else "make such a token"
+        raise OSError("the daemon takes this for a {}, expected a scheduler: {}".format(role or "stranger", how))
 
 
 #: The report of a job, or the file in which it is kept.

@@ -328,7 +328,10 @@ local function post(path, body, ends)
   connection:close()
   if not ok then error(answer, 0) end
   local status = answer:match("^HTTP/%d%.%d (%d+)")
-  if status ~= "200" or not header_end then error("the daemon answers " .. tostring(status), 0) end
+  if status ~= "200" or not header_end then
+    local why = answer:sub((header_end or #answer) + 1):match('^{"detail":"([^"]*)')
+    error("the daemon answers " .. tostring(status) .. (why and ": " .. why or ""), 0)
+  end
   return answer:sub(header_end + 1)
 end
 

@@ -1,57 +1,20 @@
-"""Whether the hooks run: Lua's syntax by Slurm's own library, prolog and epilog as slurmctld runs them."""
+"""Which of metasched's hooks a site's own call, and whether prolog and epilog run as slurmctld runs them."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from metasched.doctor.findings import User
 from metasched.store.files.whole_files import refusal
 
-#: Names of Lua's library, in the order in which Slurm looks for it.
-LIBRARIES = (
-    *("liblua.so", "liblua-5.4.so", "liblua5.4.so", "liblua5.4.so.0", "liblua.so.5.4"),
-    *("liblua-5.3.so", "liblua5.3.so", "liblua5.3.so.0", "liblua.so.5.3"),
-    *("liblua-5.2.so", "liblua5.2.so", "liblua5.2.so.0", "liblua.so.5.2"),
-    *("liblua-5.1.so", "liblua5.1.so", "liblua5.1.so.0", "liblua.so.5.1"),
-)
 #: How long prolog and epilog may take (s).
 TIMEOUT = 15.0
 #: A number that Slurm gives to no job.
 NO_JOB = "0"
-
-
-def lua_error(script: Path) -> str | None:
-    """What is wrong with the syntax of a Lua script, empty where nothing is; None where there is no Lua to tell.
-
-    The script is compiled and not run.
-    """
-    for name in LIBRARIES:
-        with suppress(OSError):
-            return _compiled(ctypes.CDLL(name), script)
-    return None
-
-
-def _compiled(lua: ctypes.CDLL, script: Path) -> str:
-    lua.luaL_newstate.restype = ctypes.c_void_p
-    lua.lua_tolstring.restype = ctypes.c_char_p
-    lua.lua_tolstring.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
-    lua.lua_close.argtypes = [ctypes.c_void_p]
-    state = lua.luaL_newstate()
-    if hasattr(lua, "luaL_loadfilex"):
-        lua.luaL_loadfilex.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
-        failed = lua.luaL_loadfilex(state, os.fsencode(script), None)
-    else:
-        lua.luaL_loadfile.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        failed = lua.luaL_loadfile(state, os.fsencode(script))
-    error = lua.lua_tolstring(state, -1, None) if failed else b""
-    lua.lua_close(state)
-    return (error or b"").decode(errors="replace")
 
 
 def loaded_by(script: Path) -> Path | None:

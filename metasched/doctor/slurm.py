@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.hook_settings import STATE, TELL, check_settings, read_settings, undelivered
-from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by, lua_error
+from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by
+from metasched.doctor.lua import libraries_of, loadable, lua_error, missing_modules
 from metasched.doctor.slurm_conf import slurm_settings
 from metasched.schedulers.slurm.commands import SlurmCommands
 
-#: Where Debian and others keep modules of Lua.
-LUA_ROOTS = (Path("/usr/share"), Path("/usr/lib"), Path("/usr/lib64"), Path("/usr/local/share"), Path("/usr/local/lib"))
-LUA_MODULES = {"socket.lua": "lua-socket", "cjson.so": "lua-cjson"}
+#: Modules of Lua that the hook loads, and Debian's packages of them.
+LUA_MODULES = {"socket": "lua-socket", "socket.unix": "lua-socket", "cjson.safe": "lua-cjson"}
 #: How a site's own job_submit.lua loads the hook.
 CHAIN = 'pcall(dofile, "/etc/slurm/metasched/job_submit.lua")'
 
@@ -67,7 +68,7 @@ def _clocks(name: str, conf: dict[str, str]) -> Iterator[Finding]:
 
 
 def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str | None) -> Iterator[Finding]:
-    check = f"{name}: hook"
+    check, libraries = f"{name}: hook", libraries_of(conf.get("plugindir", ""))
     if "lua" not in conf.get("jobsubmitplugins", "").replace("job_submit/", "").split(","):
         yield Finding(
             check, "wrong", "slurmctld does not call a Lua hook", "set JobSubmitPlugins=lua and restart slurmctld"
@@ -78,15 +79,19 @@ def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str |
             check, "wrong", why, f"copy deploy/slurm/job_submit.lua to {path.parent}, readable by {user.name}"
         )
     else:
-        yield from _lua(check, script, user)
-    for module, package in LUA_MODULES.items():
-        if not any(any(root.glob(f"**/lua/5.*/{module}")) for root in LUA_ROOTS if root.is_dir()):
-            yield Finding(check, "wrong", f"Lua's {module} is not installed", f"apt-get install {package}")
+        yield from _lua(check, script, user, libraries)
+    library = loadable(libraries)
+    if library is None:
+        expected = f"expected one of {', '.join(libraries)}"
+        yield Finding(check, "wrong", f"Lua's library is not installed, {expected}", "apt-get install liblua5.1-0")
+    for module in missing_modules(library, tuple(LUA_MODULES)) if library else ():
+        line = f"Lua's {module} is not installed for {library}, which Slurm loads"
+        yield Finding(check, "wrong", line, f"apt-get install {LUA_MODULES[module]}")
     own = None if user.may(script, "r") else loaded_by(script)
     yield from check_settings(name, (own or script).parent / "hooks.conf", user, socket, "slurm")
 
 
-def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
+def _lua(check: str, script: Path, user: User, libraries: Sequence[str]) -> Iterator[Finding]:
     own = loaded_by(script)
     if own is None:
         yield Finding(check, "wrong", f"{script} does not load metasched's hook", f"add this line: {CHAIN}")
@@ -96,7 +101,7 @@ def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
             if each == own:
                 yield Finding(check, "wrong", why, f"copy deploy/slurm/job_submit.lua there, readable by {user.name}")
             continue
-        if error := lua_error(each):
+        if error := lua_error(each, libraries):
             yield Finding(check, "wrong", error, f"repair {each}: slurmctld does not start with it")
         elif each != own.parent / "rules.lua":
             yield Finding(check, "well", f"{each}, readable by {user.name}")
@@ -140,7 +145,8 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
                 float(noted.read_text())
             except (OSError, ValueError):
                 why = f"{script} does not record when a job starts"
-        noted.unlink(missing_ok=True)
+        with suppress(OSError):  # as where somebody else than root asks, who may not enter the folder
+            noted.unlink()
         remedy = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
     if why:
         yield Finding(check, "wrong", why, remedy)

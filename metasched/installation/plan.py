@@ -91,13 +91,23 @@ class Plan:
                 key = line.partition(" ")[0]
                 text = re.sub(rf"(?m)^(# )?{key} = .*$", lambda _, line=line: line, text, count=1)  # type: ignore[misc]
         if file in DEFAULT:
-            if not re.fullmatch(r"[\w./+-]+", str(self.folder), re.ASCII):
-                raise InputError(
-                    "cannot be written into a hook, expected letters, digits and _./+-", where=str(self.folder)
-                )
+            self.check_folder()
             text = text.replace(DEFAULT[file], str(self.folder))
         mode = 0o755 if file.startswith("metasched-") or text.startswith("#!") else 0o644
         return self.add_write(into / file, text, mode, settings=file in SETTINGS)
+
+    def check_folder(self) -> None:
+        """Check that the folder can be named in hooks and in a scheduler's configuration.
+
+        Raises
+        ------
+        InputError
+            When it has other characters than those.
+        """
+        if not re.fullmatch(r"[\w./+-]+", str(self.folder), re.ASCII):
+            raise InputError(
+                "cannot be written into a hook, expected letters, digits and _./+-", where=str(self.folder)
+            )
 
     def add_write(self, path: Path, text: str, mode: int = 0o644, *, settings: bool = False) -> Write:
         """Write a file, unless it was changed by hand since an earlier installation.

@@ -46,9 +46,11 @@ def complete(plan: Plan, slurm_conf: Path) -> None:
     conf = slurm_settings(slurm_conf)
     if conf is None:
         raise InputError("cannot be read, expected Slurm's configuration", where=str(slurm_conf))
+    plan.check_folder()
     user, own = conf.get("slurmuser", "root").partition("(")[0], plan.folder
     plan.add_hooks(FILES)
-    plan.steps += [Folder(Path(plan.state), user, 0o750), Join(user, GROUP)]
+    join = Join(user, GROUP)
+    plan.steps += [Folder(Path(plan.state), user, 0o750), join]
     _lua(slurm_conf.parent / "job_submit.lua", plan)
     _settings(slurm_conf.parent, plan)
     lines = []
@@ -68,6 +70,7 @@ def complete(plan: Plan, slurm_conf: Path) -> None:
             plan.left.append(f"in {there}, add the line: {own}/{script} || true")
     if lines:
         plan.steps.append(Add(slurm_conf, lines))
+    if lines or join.description:  # a process keeps the groups that its user had when it started
         plan.then.insert(1, "systemctl restart slurmctld")
     usual = slurm_conf == Path("/etc/slurm/slurm.conf")
     plan.add_table("A Slurm cluster", "slurm", configuration="" if usual else str(slurm_conf))

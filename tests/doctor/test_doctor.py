@@ -17,7 +17,7 @@ import pytest
 from metasched.cli import main, output
 from metasched.doctor.daemon import check_agents, check_daemon, check_database, check_socket
 from metasched.doctor.findings import Finding, User
-from metasched.doctor.hooks import lua_error
+from metasched.doctor.lua import LIBRARIES, libraries_of, loadable, lua_error, missing_modules
 from metasched.doctor.slurm import check_slurm
 from metasched.records import InputError, Load
 from metasched.service.configuration import Configuration
@@ -31,6 +31,10 @@ SETTINGS = Configuration.model_validate({"slurm": [{"name": "c8"}]})
 needs_lua = pytest.mark.skipif(lua_error(DEPLOYED / "job_submit.lua") is None, reason="Lua's library is not installed")
 
 
+#: What the daemon says of its health: an earlier one does not say who asks.
+HEALTH = {"body": b""}
+
+
 def answer(listening: socket.socket) -> None:
     """Answer every request on a socket as the daemon does when it is well, until it is closed."""
     with suppress(OSError):
@@ -38,7 +42,8 @@ def answer(listening: socket.socket) -> None:
             connection, _ = listening.accept()
             with connection:
                 connection.recv(65_536)
-                connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
+                head = b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(HEALTH["body"])
+                connection.sendall(head + HEALTH["body"])
 
 
 @pytest.fixture
@@ -96,6 +101,42 @@ def test_slurm_must_set_the_clocks_that_the_hook_asks_for(lines: str, state: str
     conf.write_text(conf.read_text() + lines + "\n")
     every = check_slurm("c8", str(conf), f"{slurm}/metasched.sock", sets_clocks=True)
     assert [each.state for each in every if each.check == "c8: clocks of jobs"] == [state]
+
+
+@pytest.mark.parametrize(
+    ("role", "checks"), [("scheduler", set()), ("admin", set()), ("reader", {"epilog"}), (None, {"epilog"})]
+)
+def test_a_user_whose_questions_the_daemon_refuses_is_found(
+    role: str | None, checks: set[str], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HEALTH, "body", json.dumps({"status": "ok", "role": role}).encode())
+    assert wrong(slurm) == checks
+    said = [each.found for each in found(slurm) if each.state == "wrong"]
+    assert all(f"takes this for a {role or 'stranger'}, expected a scheduler" in line for line in said)
+
+
+def test_who_may_not_enter_the_folder_of_kept_jobs_gets_the_other_findings(
+    slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert {each.check for each in found(slurm)} >= {"c8: prolog", "c8: epilog", "c8: undelivered jobs"}
+
+
+@needs_lua
+def test_lua_and_its_modules_are_those_that_slurm_loads(slurm: Path) -> None:
+    conf, plugins = slurm / "slurm.conf", slurm / "plugins"
+    plugins.mkdir()
+    conf.write_text(f"{conf.read_text()}PluginDir={plugins}\n")
+    library = next(name for name in LIBRARIES if loadable([name]))
+    (plugins / "job_submit_lua.so").write_bytes(f"\0lua_close\0{library}\0x\0liblua9.so\0liblua.so\0".encode())
+    assert libraries_of(f"{plugins}") == (library, "liblua9.so", "liblua.so")
+    (plugins / "job_submit_lua.so").write_bytes(b"\0liblua9.so\0liblua.so.9\0")
+    said = [each for each in check_slurm("c8", str(conf), None) if "Lua's" in each.found]
+    assert [each.found for each in said] == ["Lua's library is not installed, expected one of liblua9.so, liblua.so.9"]
+    assert missing_modules(library, ("string", "no.such", "table")) == ["no.such"]
 
 
 @pytest.mark.parametrize(

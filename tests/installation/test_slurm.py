@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from metasched.cli import main
-from metasched.doctor.hooks import lua_error
+from metasched.doctor.lua import lua_error
 from metasched.doctor.slurm import check_slurm
 from metasched.installation import steps
 from metasched.installation.deployed import deployed
 from metasched.installation.plan import Plan
-from metasched.installation.steps import digest, install
+from metasched.installation.steps import Join, digest, install
 from metasched.service.configuration import read_configuration
 from metasched.store.files.whole_files import read_text
 
@@ -267,6 +269,47 @@ def test_without_yes_it_asks(site: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
     assert setup(site) == 1
     assert files(site) == before
+
+
+def test_where_nobody_answers_nothing_is_done(site: Path) -> None:
+    before = files(site)
+    words = ["setup", "slurm", "--slurm-conf", f"{site}/slurm/slurm.conf", "--config", f"{site}/metasched.toml"]
+    done = subprocess.run(
+        [sys.executable, "-m", "metasched", *words, "--state", f"{site}/hooks"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, files(site)) == (2, before)
+    assert done.stderr.endswith("metasched: nobody answers, expected y or n, or the option --yes; nothing was done\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_hooks_are_told_of_whole_paths(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(site)
+    assert setup(site, "--yes", "--state", "kept", "--socket", "own.sock") == 0
+    hooks = (site / "slurm" / "metasched" / "hooks.conf").read_text()
+    assert f"\nstate = {site}/kept\n" in hooks
+    assert f"\nsocket = {site}/own.sock\n" in hooks
+
+
+def test_a_folder_that_slurm_conf_cannot_name_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (site / "slurm").rename(site / "slurm 2")
+    before = files(site)
+    assert setup(site, "--yes", "--slurm-conf", f"{site}/slurm 2/slurm.conf") == 2
+    assert "slurm 2/metasched: cannot be written into a hook" in capsys.readouterr().err
+    assert files(site) == before
+
+
+def test_slurmctld_is_restarted_where_its_user_joins_a_group(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf, own = site / "slurm" / "slurm.conf", f"{site}/slurm/metasched"
+    conf.write_text(
+        f"{CONF}JobSubmitPlugins=lua\nPrologSlurmctld={own}/metasched-prolog\nEpilogSlurmctld={own}/metasched-epilog\n"
+    )
+    for joins in (False, True):
+        monkeypatch.setattr(Join, "description", f"add {joins}" if joins else "")
+        assert setup(site, "--plan", "--json") == 0
+        assert ("systemctl restart slurmctld" in json.loads(capsys.readouterr().out)["then"]) is joins
 
 
 def test_files_of_the_site_in_any_encoding_keep_every_byte(site: Path) -> None:

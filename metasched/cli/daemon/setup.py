@@ -74,7 +74,9 @@ class Call:
         conf = configuration_path(self.config).absolute()
         if socket is None and conf.exists() and not self.undo:
             socket = read_configuration(conf).listen.socket
-        return Plan(scheduler, folder.absolute(), name, conf if here else None, socket or SOCKET, state)
+        # Hooks run in any folder.
+        socket, state = (f"{Path(each).absolute()}" if each else "" for each in (socket or SOCKET, state))
+        return Plan(scheduler, folder.absolute(), name, conf if here else None, socket, state)
 
     def carry_out(
         self,
@@ -118,7 +120,7 @@ class Call:
                 output.say(line)
         if self.plan or not lines:
             return
-        if not self.yes and not typer.confirm("Do it?", err=True):
+        if not self.yes and not _confirmed():
             raise typer.Exit(1)
         try:
             if self.undo:
@@ -131,6 +133,14 @@ class Call:
             raise typer.Exit(1) from None
         if not self.as_json:
             output.say(f"done; then: {'; '.join(plan.then)}")
+
+
+def _confirmed() -> bool:
+    """Whether the plan is to be carried out; InputError where nobody answers."""
+    try:
+        return typer.confirm("Do it?", err=True)
+    except typer.Abort:
+        raise InputError("nobody answers, expected y or n, or the option --yes; nothing was done") from None
 
 
 @setup.command("slurm")

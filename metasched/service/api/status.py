@@ -24,7 +24,7 @@ PARTS = 200
 
 @router.get("/health")
 async def health(daemon: WholeDaemon, client: TheClient) -> dict[str, Any]:
-    """Whether the daemon is healthy, and whether it leads; public, so it contains nothing else."""
+    """Whether the daemon is healthy, whether it leads, and the caller's role; public, so it contains nothing else."""
     faults = daemon.faults()
     return {
         "status": next(iter(faults), "ok"),
@@ -32,6 +32,7 @@ async def health(daemon: WholeDaemon, client: TheClient) -> dict[str, Any]:
         "leads": daemon.leads,
         "version": __version__,
         "mode": daemon.mode.mode,
+        "role": client.role,
     }
 
 

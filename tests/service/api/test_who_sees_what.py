@@ -49,6 +49,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient,
         yield client, heads
 
 
+def test_health_says_to_everybody_what_the_daemon_takes_them_for(
+    site: tuple[TestClient, dict[str, dict[str, str]]],
+) -> None:
+    client, heads = site
+    roles = {who: client.get("/v1/health", headers=head).json()["role"] for who, head in heads.items()}
+    readers = dict.fromkeys(("alice", "bob", "carol", "nameless"), "reader")
+    assert roles == readers | {"scheduler": "scheduler", "admin": "admin"}
+    assert client.get("/v1/health").json()["role"] is None
+
+
 @pytest.mark.parametrize("who", SEES)
 def test_placements_and_runs_are_shown_to_their_own_user_and_to_administrators(
     who: str, site: tuple[TestClient, dict[str, dict[str, str]]]
