@@ -57,7 +57,7 @@ def collective_of(table: ActionTable, action: int, count: int) -> Collective | N
     other = name in SENDS or name in RECEIVES or name == "sendrecv"
     if other or (name in WITHOUT_DATA and name != "barrier"):
         return None
-    return collective_named(name.removeprefix("i"), table.together(action), count)
+    return collective_named(name.removeprefix("i"), table.together(action, count), count)
 
 
 def grown(processes: Sequence[int], seconds: Sequence[float], count: int) -> float:

@@ -312,7 +312,7 @@ def _apart(table: ActionTable, costs: Sequence[Costs]) -> Floats:
     for action in np.flatnonzero(among_some[table.shape]).tolist():
         some = some_of(table.shapes[table.shape[action]].name, table.numbers[action])
         if some is not None:
-            name, volume = some[0].removeprefix("i"), table.together(action)
+            name, volume = some[0].removeprefix("i"), table.together(action, some[1])
             apart[action] = [one.among(name, volume, some[1]) for one in costs]
     return apart
 
@@ -332,11 +332,9 @@ class _Collectives:
         name = shape.name.lower().removeprefix("i") if shape.name.lower() != "init" else ""
         if self.count == 1:
             return clock
-        different = np.unique(actions)
-        if shape.lists and name in ("gatherv", "scatterv"):
-            # The root knows all parts, others none but theirs.
-            different = actions[[self._root(name, action)]]
-        size = max(self.table.together(each) for each in different.tolist())
+        different, often = np.unique(actions, return_counts=True)
+        volumes = [self.table.volume(each) for each in different.tolist()]
+        size = float(np.dot(volumes, often)) if self.table.parted(action) else max(volumes)
         if name == "bcast":
             return self._down(clock, out, self._root(name, action), size)
         if name == "reduce":

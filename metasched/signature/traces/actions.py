@@ -26,8 +26,7 @@ PEERS = {
 }
 #: Where lists as long as the communicator stand: ``V`` a list, ``s`` a number; a leading ``i`` changes nothing.
 LISTS = {"alltoallv": "sVsVss", "gatherv": "sVsss", "scatterv": "Vssss", "allgatherv": "sVss", "reducescatter": "Vss"}
-#: Operations with a list whose first number is the part of the process itself; the list has the parts of all at the
-#: root, or everywhere, and nothing where a process need not know them.
+#: Operations with a list whose first number is the part of the process itself.
 PARTED = ("gatherv", "scatterv", "allgatherv")
 #: What ends the names of operations among some of the processes, how many of which comes first.
 AMONG_SOME = "_on"
@@ -225,24 +224,21 @@ class ActionTable:
         own = max(map(abs, numbers[first : first + (2 if name.removeprefix("i") == "scatter" else 1)]))
         return own * TYPE_BYTES.get(int(numbers[-1]), 1)
 
-    def together(self, action: int) -> float:
-        """The volume of a collective operation; with a list of parts, that of all processes together.
+    def parted(self, action: int) -> bool:
+        """Whether an action is of a collective operation to which each process may give, or get of it, another part."""
+        shape = self.shapes[self.shape[action]]
+        return shape.lists > 0 and _plain(shape.name).removesuffix(AMONG_SOME) in PARTED
 
-        Where a process need not know the parts of the others, each is taken to be as large as its own.
+    def together(self, action: int, count: int) -> float:
+        """The volume of a collective operation of ``count`` processes with parts like that of the action.
 
         Examples
         --------
         >>> table = ActionTable()
-        >>> table.together(table.add("gatherv", [10, 10, 20, 30, 0, -1, -1]))
-        60.0
-        >>> table.together(table.add("gatherv", [20, 0, 0, 0, 0, -1, -1]))
-        60.0
+        >>> table.together(table.add("gatherv", [10, 10, 10, 10, 0, -1, -1]), 3)
+        30.0
         """
-        own, shape = self.volume(action), self.shapes[self.shape[action]]
-        if not shape.lists or _plain(shape.name).removesuffix(AMONG_SOME) not in PARTED:
-            return own
-        parts, of = self.lists[action][0], TYPE_BYTES.get(int(self.numbers[action][-1]), 1)
-        return float(parts.sum()) * of if parts.any() else float(own * parts.size)
+        return float(self.volume(action) * (count if self.parted(action) else 1))
 
     def least(self, action: int) -> float:
         """The smallest amount of data or computation in an action; 0 where it has none.

@@ -362,3 +362,13 @@ def test_who_asks_late_keeps_none_waiting_who_asks_before(works: int) -> None:
     late = 1.0 + LATENCY + size / BANDWIDTH
     assert found.end[[0, 1]] == pytest.approx([late, late])
     assert found.end[2:].max() == pytest.approx(LATENCY + (workers - 1) * size / BANDWIDTH, rel=1e-3)
+
+
+def test_parts_are_as_long_as_processes_say_where_lists_hold_their_statistics() -> None:
+    count, part = 8, 5000.0
+    late = LATENCY + (count - 1) * part / BANDWIDTH
+    # A list that follows no rule has the same numbers in all processes, though only one of them gathers.
+    found = clocks({rank: [("gatherv", (part, *[part / count] * count, 3, -1, -1))] for rank in range(count)})
+    assert found.end[3] == pytest.approx(late)
+    found = clocks({rank: [("scatterv", (*[part / count] * count, part, 3, -1, -1))] for rank in range(count)})
+    assert found.end[3] == pytest.approx(late)
