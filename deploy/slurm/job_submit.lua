@@ -452,7 +452,7 @@ local function whole(value)
 end
 
 -- Everything in the answer is checked against what the job may have before anything is set.
-local function checked(answer, asked, part_list, ends)
+local function checked(answer, asked, job_desc, part_list, ends)
   local open = {}
   for _, name in ipairs(asked.partitions) do open[name] = part_list[name] end
   local part = type(answer.partition) == "string" and open[answer.partition]
@@ -467,6 +467,10 @@ local function checked(answer, asked, part_list, ends)
   if type(answer.nodes) ~= "string" or #answer.nodes > 65536 then error("the answer names no nodes", 0) end
   if not whole(answer.node_count) or answer.node_count > MOST_NODES then
     error("the answer does not count its nodes", 0)
+  end
+  local fewest, most = given(job_desc.min_nodes) or 1, given(job_desc.max_nodes) or MOST_NODES
+  if answer.node_count < fewest or answer.node_count > most then
+    error("the best placement has another number of nodes than the job asks for", 0)
   end
   local socket = require("socket")
   local names, count = unfold(answer.nodes, answer.node_count, function()
@@ -571,7 +575,7 @@ local function advise(job_desc, part_list, uid)
   local answer = json.decode(post("/v1/placements", json.encode(asked), ends))
   if type(answer) ~= "table" then error("the answer is not JSON", 0) end
   if answer.placed ~= true then return answer.mode ~= "shadow" and answer.message or nil end
-  local sure = checked(answer, asked, part_list, ends)
+  local sure = checked(answer, asked, job_desc, part_list, ends)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
   if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
   place(job_desc, asked, answer, sure)

@@ -185,6 +185,22 @@ def test_no_time_limit_falls_below_the_least_that_the_job_asks_for(tmp_path: Pat
     assert submitted(tmp_path, job={"time_min": 4294967294})["time_limit"] == 2
 
 
+def test_no_job_gets_more_or_fewer_nodes_than_it_asks_for(tmp_path: Path) -> None:
+    for least, most, advised in (
+        (2, 2, True),
+        (1, 4, True),
+        (1, 1, False),
+        (3, 4, False),
+        (4294967294, 4294967294, True),
+    ):
+        asked = {"min_nodes": least, "max_nodes": most}
+        job = submitted(tmp_path, job=asked)
+        assert ("req_nodes" in job) is advised, asked
+        assert advised or job == UNCHANGED | asked | {
+            "said": "metasched: job unchanged: the best placement has another number of nodes than the job asks for"
+        }
+
+
 def test_a_partition_that_the_host_may_not_submit_to_is_not_asked_for(tmp_path: Path) -> None:
     for hosts, advised in (("ALL", True), ("login[1-2],head", True), ("login[3-4]", False)):
         job = submitted(tmp_path, job={"alloc_node": "login2"}, hosts=hosts)
