@@ -182,7 +182,10 @@ class Daemon:
         self.work.every(periods.partitions, self.views.show_described)
         self.work.every(periods.forecasts, self.views.forecast)
         upkeep = self.upkeep
-        for reading in (upkeep.restore_outcomes, upkeep.restore_history, upkeep.check, self.job_history.restore):
+        for reading in (
+            self.views.restore_forecasts, upkeep.restore_outcomes, upkeep.restore_history, upkeep.check,
+            self.job_history.restore,
+        ):  # fmt: skip
             self.work.once(reading, left=True)
         if self.leadership.shared:
             self.work.every(LEAD, self.look_after_lead)

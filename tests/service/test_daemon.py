@@ -49,6 +49,22 @@ def test_a_node_that_was_silent_for_hours_is_stale_after_a_restart_too(tmp_path:
         assert answer.warnings[0].startswith("1 of 4 nodes of cluster east have stale measurements, up to 72")
 
 
+def test_forecasts_are_learned_from_loads_before_the_start_too(tmp_path: Path) -> None:
+    now = time.time()
+    with running(tmp_path) as daemon:
+        loads = [Load(now - 30.0 * k, "e1", 0.3 if k // 20 % 2 else 0.9, 99.0) for k in range(200)]
+        daemon.writes.loads(loads).result()
+    with running(tmp_path) as daemon:
+        state = next(each.state for each in daemon.clusters.view.partitions if each.state.name == "east")
+
+        def expected() -> float:
+            daemon.views.forecast()
+            return float(daemon.load_forecaster.forecasts.over(state, 3600.0).available_cpu[state.nodes.index("e1")])
+
+        until(lambda: expected() < 0.8)
+        assert 0.3 < expected() < 0.8
+
+
 def test_a_placed_job_counts_until_its_end_where_nothing_is_measured(tmp_path: Path) -> None:
     """Four jobs of hours fill the four nodes of a cluster without monitors, and the fifth shares with one of them."""
     with running(tmp_path, mode="act") as daemon:

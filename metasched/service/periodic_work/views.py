@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
+
+import numpy as np
 
 from metasched.history.queue import QueuedJob
 from metasched.schedulers.contract import Source
@@ -14,11 +16,13 @@ from metasched.service.clock import Clock
 from metasched.service.metrics import Metrics
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.live_clusters import LiveClusters, View
-from metasched.service.state.load_forecasts import LoadForecaster
+from metasched.service.state.load_forecasts import ROWS, STEP, LoadForecaster
 from metasched.service.state.load_history import LoadHistory
 from metasched.service.state.models import Models
 from metasched.service.state.queues import Queues
+from metasched.store.database.load_blocks import MINUTE
 from metasched.store.database.store import Store
+from metasched.store.files.loads import Loads
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +94,18 @@ class Views:
         within : how old a load may be (s).
         """
         self._clusters.note(self._store.loads.newest(since=self._clock.now() - within))
+
+    def restore_forecasts(self) -> None:
+        """Restore the loads before the start that forecasts are learned from, minute by minute."""
+        self._load_forecaster.restore(self._last_hours())
+
+    def _last_hours(self) -> Iterator[Loads]:
+        """The samples before the start, each minute followed by a rest as long as it took."""
+        until = self._clock.now()
+        for since in np.arange(MINUTE * math.floor((until - ROWS * STEP) / MINUTE), until, MINUTE).tolist():
+            began = time.monotonic()
+            yield self._store.loads.all(since=since, until=min(since + MINUTE, until))
+            time.sleep(time.monotonic() - began)
 
     def forecast(self) -> None:
         """Forecast the loads that placements count with."""

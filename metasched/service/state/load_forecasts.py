@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import places_of, with_forecast
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.records import Load
+from metasched.store.files.loads import Loads
 from monitors.forecasters.sets import Sets, forecast_sets
 
 Floats = NDArray[np.float64]
@@ -96,7 +98,36 @@ class LoadForecaster:
 
     def __init__(self) -> None:
         self._rows: list[_Row] = []
+        self._noting = Lock()
         self.forecasts = Forecasts()
+
+    def restore(self, parts: Iterable[Loads]) -> None:
+        """Take up what was measured before a restart: it comes before whatever was noted since.
+
+        With the rows since the start alone, an interval over an hour would follow from what loads did for minutes.
+
+        Parameters
+        ----------
+        parts : samples of one period after the other; of each node the newest of each :data:`STEP` counts.
+        """
+        nodes, rows = dict[str, int](), dict[float, tuple[Ints, Floats]]()
+        for loads in parts:
+            place = np.array([nodes.setdefault(name, len(nodes)) for name in loads.nodes], dtype=np.int64)
+            node, step = np.repeat(place, np.diff(loads.offsets)), STEP * np.ceil(loads.time / STEP)
+            values = np.stack([loads.available_cpu, loads.available_bandwidth], axis=1)
+            last = np.append((np.diff(node) != 0) | (np.diff(step) != 0), True)[: len(loads)]
+            for at in np.unique(step).tolist():
+                inside = last & (step == at)
+                earlier = rows.get(at, (np.empty(0, np.int64), np.empty((0, 2))))
+                rows[at] = np.append(earlier[0], node[inside]), np.concatenate([earlier[1], values[inside]])
+        names, taken = tuple(nodes), []
+        for at in sorted(rows)[-ROWS:]:
+            whole = np.full((len(names), 2), np.nan)
+            whole[rows[at][0]] = rows[at][1]  # the last one stays
+            taken.append(_Row(at, names, whole))
+        with self._noting:
+            first = self._rows[0].at if self._rows else math.inf
+            self._rows = [*(row for row in taken if row.at < first), *self._rows][-ROWS:]
 
     def note(self, loads: Iterable[Load], now: float) -> None:
         """Take the newest loads of all nodes as they are now, where the last row is old enough.
@@ -107,7 +138,8 @@ class LoadForecaster:
         now : seconds since 1970; where the clock was set back, the rows of later times are dropped.
         """
         if self._rows and self._rows[-1].at > now:
-            self._rows = [row for row in self._rows if row.at <= now]
+            with self._noting:
+                self._rows = [row for row in self._rows if row.at <= now]
         if self._rows and now - self._rows[-1].at < STEP:
             return
         fresh = [load for load in loads if now - load.time <= STALE_AFTER]
@@ -116,7 +148,8 @@ class LoadForecaster:
             if self._rows and self._rows[-1].nodes == nodes:
                 nodes = self._rows[-1].nodes  # one tuple for all rows
             values = np.array([(load.available_cpu, load.available_bandwidth) for load in fresh])
-            self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
+            with self._noting:
+                self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
 
     def forecast(self, clusters: Iterable[ClusterState], now: float, *, pause: float = 0.0) -> None:
         """Make the forecasts again, with a rest (s) between pieces, in which other threads get their turn.

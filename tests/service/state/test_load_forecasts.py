@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import RecordedLoads
 from metasched.records import Load
 from metasched.service.state.load_forecasts import LADDER, LEAST_ROWS, STEP, LoadForecaster
+from metasched.store.files.loads import Loads
 from tests.service.daemons import running
 
 
@@ -57,6 +60,31 @@ def test_where_the_clock_was_set_back_loads_of_later_times_are_forecast_no_more(
         forecaster.note([Load(-1000.0 + k * STEP, "n0", 0.25, 80.0)], -1000.0 + k * STEP)
         forecaster.forecast([state], -1000.0 + k * STEP)
     assert forecaster.forecasts.over(state, 60.0).available_cpu == pytest.approx([0.25])
+
+
+def test_what_was_measured_before_a_restart_is_taken_up_before_what_was_noted_since() -> None:
+    """Samples of two nodes at times of their own, in parts that cut steps, go into the rows that were noted without."""
+    draw, noted, restored = np.random.default_rng(4), LoadForecaster(), LoadForecaster()
+    time, cpu = np.arange(1.0, 60 * STEP, 10.0), draw.uniform(0.2, 0.9, (2, 180))
+    samples = [Load(at + 3.0 * j, f"n{j}", float(cpu[j, k]), 80.0) for k, at in enumerate(time) for j in (0, 1)]
+    for row in range(1, 61):
+        newest = {each.node: each for each in samples if each.time <= row * STEP}
+        noted.note(newest.values(), row * STEP)
+        if row >= 50:
+            restored.note(newest.values(), row * STEP)
+    cuts = [-math.inf, 405.0, 410.0, 900.0, 1234.5, math.inf]
+    parts = [[each for each in samples if first <= each.time < end] for first, end in pairwise(cuts)]
+    fields = "node", "time", "available_cpu", "available_bandwidth"
+    restored.restore(Loads.sort(*([getattr(each, name) for each in part] for name in fields)) for part in parts)
+    state, now = ClusterState.make("c", ["n0", "n1"]), 60 * STEP
+    for each in (noted, restored):
+        each.forecast([state], now)
+    for horizon in LADDER:
+        known, got = (each.forecasts.over(state, horizon) for each in (noted, restored))
+        assert got.available_cpu == pytest.approx(known.available_cpu)
+        assert got.minima is not None
+        assert known.minima is not None
+        assert got.minima.cpu_ends == pytest.approx(known.minima.cpu_ends)
 
 
 def test_the_daemon_prefers_the_node_that_will_be_free_to_the_one_that_is_free_now(tmp_path: Path) -> None:
