@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -66,11 +67,13 @@ class RecentPlacements:
         ----------
         view : of this moment; each is read once.
         seen_at : when each scheduler was last asked (s).
-        now : seconds.
+        now : seconds; where the clock was set back, jobs that were placed before count as placed now.
         """
         if view is self._forgotten_in:
             return
         self._forgotten_in = view
+        if any(job.start > now + ALLOCATED_WITHIN for job in self._placed):
+            self._placed = PlacedJobs(replace(job, start=min(job.start, now)) for job in self._placed)
         since = {each.state.name: seen_at.get(each.scheduler, 0.0) - ALLOCATED_WITHIN for each in view.partitions}
         counts = self._placed.not_over(now, since, seen_at.get("", 0.0) - ALLOCATED_WITHIN)
         if not counts.all():

@@ -57,11 +57,19 @@ class LoadHistory:
         self._coarse: dict[str, deque[Row]] = {}
 
     def note(self, partitions: Iterable[Partition], now: float) -> None:
-        """Read the clusters: add a row to each whose last one is old enough."""
+        """Read the clusters: add a row to each whose last one is old enough.
+
+        Parameters
+        ----------
+        partitions : with the newest loads.
+        now : seconds; where the clock was set back, the rows of later times are dropped.
+        """
         for partition in partitions:
             name = partition.state.name
             for rows, (step, most) in ((self._fine, FINE), (self._coarse, COARSE)):
                 own = rows.setdefault(name, deque(maxlen=most))
+                while own and own[-1].time > now:
+                    own.pop()
                 if (not own or now - own[-1].time >= step) and (row := _row(partition.state, now)) is not None:
                     own.append(row)
 

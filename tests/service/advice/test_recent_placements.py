@@ -57,6 +57,19 @@ def test_a_job_that_should_be_over_is_forgotten(tmp_path: Path) -> None:
         assert not daemon.placer.loads(0.0).recent
 
 
+def test_a_job_that_was_placed_before_the_clock_was_set_back_counts_no_longer_than_it_runs(tmp_path: Path) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        daemon.work.stop()
+        now, job = time.time(), Ask(application="cg", problem_size=1800, processors=[4])
+        daemon.clusters.refresh(now)
+        daemon.placer.answer(job, now)
+        [placed] = daemon.placer.loads(0.0).recent
+        for since, counts in ((-3600.0, 1), (placed.execution_time - 3601.0, 1), (placed.execution_time - 3599.0, 0)):
+            daemon.clusters.refresh(now + since)
+            daemon.placer.answer(job.model_copy(update={"trial": True}), now + since)
+            assert len(daemon.placer.loads(0.0).recent) == counts
+
+
 def overlapping(daemon: Daemon, now: float) -> None:
     """One scheduler with two racks of one node each, and a partition of both; four processors on a node."""
     east = next(each for each in daemon.clusters.view.partitions if each.state.name == "east")

@@ -147,6 +147,14 @@ def test_a_cluster_with_one_row_has_no_picture() -> None:
     assert (shown.chart, [row.time for row in shown.rows]) == (None, [0.0])
 
 
+def test_loads_over_time_go_on_where_the_clock_was_set_back() -> None:
+    state, history = ClusterState.make("c", ["n0"]), LoadHistory()
+    for now in (0.0, 3600.0, 3900.0, 900.0, 1200.0):
+        history.note([Partition.of(state)], now)
+    for day in (False, True):
+        assert [row.time for row in history.of("c", day=day)] == [0.0, 900.0, 1200.0]
+
+
 def test_the_figures_of_the_advice_say_what_they_are_of() -> None:
     followed = Settled(False, True, actual=100.0, advised=110.0, inside=True, there=110.0, held=True, limit=90.0,
                        same_partition=True, application="cg", cluster="east")  # fmt: skip
