@@ -19,13 +19,13 @@ def check_token(name: str, role: str, node: str | None, user: str | None) -> Rol
     ----------
     name, role : of the token.
     node : whose loads an agent may send, or the site whose links a site's agent may report.
-    user : whose jobs a reader may see; all if it is None.
+    user : whose jobs a reader may see; nobody's if it is None.
 
     Raises
     ------
     InputError
-        When the name is empty or the role is not known, an agent names no node or a site none, another role names one,
-        or another role than a reader names a user.
+        When the name is empty, a name holds control characters or the role is not known, an agent names no node or a
+        site none, another role names one, or another role than a reader names a user.
 
     Examples
     --------
@@ -37,6 +37,9 @@ def check_token(name: str, role: str, node: str | None, user: str | None) -> Rol
         raise InputError(f"role is {role!r}, expected one of {', '.join(ROLES)}")
     if not name:
         raise InputError("name of the token is empty, expected a name")
+    for each in (name, node or "", user or ""):
+        if not each.isprintable():  # as it would stand in logs and tables
+            raise InputError(f"{each!r} holds characters that cannot be shown, expected a name in one line")
     if known in ("agent", "site") and not node:
         kind = "node" if known == "agent" else "site"
         raise InputError(f"no {kind} is named, expected one for the role {known} (--{kind})")

@@ -9,6 +9,7 @@ from metasched.store.errors import StoreError
 from metasched.store.roles import ROLES, check_token
 
 ONLY = "expected a node or a site for an agent or a site only"
+IN_ONE_LINE = "holds characters that cannot be shown, expected a name in one line"
 FOR_READERS = "a user may be named for a reader only: other roles see no jobs, or all"
 
 
@@ -31,6 +32,10 @@ FOR_READERS = "a user may be named for a reader only: other roles see no jobs, o
         ("t", "reader", None, "", FOR_READERS),
         ("t", "admin", None, "ann", FOR_READERS),
         ("t", "agent", "n1", "ann", FOR_READERS),
+        ("t\nadmin", "reader", None, None, f"'t\\nadmin' {IN_ONE_LINE}"),
+        ("t", "agent", "n\x1b1", None, f"'n\\x1b1' {IN_ONE_LINE}"),
+        ("t", "reader", None, "a\u2028b", f"'a\\u2028b' {IN_ONE_LINE}"),
+        ("bad näme's", "reader", None, None, ""),
     ],
 )
 def test_a_token_has_what_its_role_needs_and_nothing_else(

@@ -104,7 +104,7 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
     """
     path = Path(backed_up)
     if not path.is_file():
-        raise InputError("there is no such file", where=str(path))
+        raise InputError("is no file, expected one that metasched db backup wrote", where=str(path))
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "backup.db")
         try:
@@ -212,5 +212,5 @@ def held(connection: Connection) -> str:
     """What a database holds first, such as "12 runs"; empty where it holds nothing."""
     for table in kept_tables():
         if count := connection.scalar(select(func.count()).select_from(table)):
-            return f"{count} {table.name}"
+            return f"{count} {table.name.replace('_', ' ')}"
     return ""
