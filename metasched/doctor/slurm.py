@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -133,6 +134,9 @@ def _scripts(name: str, conf: dict[str, str], user: User) -> Iterator[Finding]:
 
 def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
     """Whether a hook does its work when slurmctld runs it."""
+    if os.geteuid() not in (0, user.uid):
+        yield Finding(check, "watch", f"only root can run {script} as {user.name}", "run metasched doctor as root")
+        return
     if check.endswith("epilog"):
         why, remedy = fails([str(script), "--check"], user), f"run it as {user.name}: {script} --check"
     else:
@@ -145,7 +149,7 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
                 float(noted.read_text())
             except (OSError, ValueError):
                 why = f"{script} does not record when a job starts"
-        with suppress(OSError):  # as where somebody else than root asks, who may not enter the folder
+        with suppress(OSError):  # as where root may not enter the folder, on another host
             noted.unlink()
         remedy = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
     if why:

@@ -115,6 +115,14 @@ def test_a_user_whose_questions_the_daemon_refuses_is_found(
     assert all(f"takes this for a {role or 'stranger'}, expected a scheduler" in line for line in said)
 
 
+def test_what_only_root_can_find_out_is_said_to_others(slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
+    unknown = [each for each in found(slurm) if each.state != "well"]
+    assert [(each.check, each.state, each.remedy) for each in unknown] == [
+        (f"c8: {name}", "watch", "run metasched doctor as root") for name in ("prolog", "epilog")
+    ]
+
+
 def test_who_may_not_enter_the_folder_of_kept_jobs_gets_the_other_findings(
     slurm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
