@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 #: How many times larger than those learned from the runs are in which sums of two terms may not fall below 0.
 LARGER = (2, 4, 16)
+#: How far off, beside a power law, amounts may be that are shared out in part only.
+CLEARER = 0.5
 
 
 def number(
@@ -74,7 +76,7 @@ def _stays_above(samples: Samples, topology: str) -> Callable[[Expression], bool
 
 
 def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
-    """Instructions whose total is shared out again among more processes and steps (Eq. 4), or a power law.
+    """Instructions that are shared out among more processes and steps (Eq. 4), all or in part, or a power law.
 
     Parameters
     ----------
@@ -88,6 +90,8 @@ def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
     99.8667 1/n
     >>> print(shared_out(rows, np.array([25.0, 20.0, 16.0]), 0.05))
     39.0625 n^-0.3219, R^2 1.0000
+    >>> print(shared_out(rows, np.array([35.0, 22.5, 16.25]), 0.05))
+    100 1/n + 10
     """
     around = [f"1/c{loop}" for loop in range(min(samples.loops, MOST_FACTORS - 1))]
     tried = ["1/n", ""] + (["*".join(["1/n", *around])] if around else [])
@@ -99,7 +103,23 @@ def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
         if means.mean() > 0 and np.all(np.abs(means - means.mean()) <= steady * means.mean()):
             whole = float(f"{means.mean():.12g}")
             return Attribute(expression=Expression(0.0, ((whole, atom),)) if atom else Expression(whole))
-    return regression(samples, values)
+    return _partly_shared(samples, values) or regression(samples, values)
+
+
+def _partly_shared(samples: Samples, values: Floats) -> Attribute | None:
+    """What each process does and a share of the rest, from three counts on, where a power law fits clearly worse."""
+    counts = np.array(samples.distinct, dtype=np.float64)
+    means = np.array([float(values[samples.counts == n].mean()) for n in samples.distinct])
+    if counts.size < 3 or means.min() <= 0:
+        return None
+    columns = np.stack([np.ones(counts.size), 1.0 / counts], axis=1)
+    each, shared = np.linalg.lstsq(columns / means[:, None], np.ones(counts.size), rcond=None)[0].tolist()
+    missed = np.abs((columns @ (each, shared)) / means - 1.0)
+    law = PowerLaw.fitted(samples.distinct, means.tolist())
+    others = np.abs(np.array([law(n) for n in counts]) / means - 1.0)
+    if min(each, shared) <= 0 or missed.max() >= CLEARER * others.max():
+        return None
+    return Attribute(expression=Expression(float(f"{each:.12g}"), ((float(f"{shared:.12g}"), "1/n"),)))
 
 
 def regression(samples: Samples, values: Floats) -> Attribute:

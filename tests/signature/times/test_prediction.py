@@ -20,7 +20,7 @@ from metasched.signature.times.clocks import RENDEZVOUS, Clocks, run
 from metasched.signature.times.costs import BlockCosts
 from metasched.signature.times.prediction import LABEL, Hardware, PhaseTime, Timed, by_blocks, predictions
 from metasched.signature.traces.exchanges import exchanges
-from metasched.signature.traces.trace import trace_of
+from metasched.signature.traces.trace import Trace, trace_of
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
 LATENCY, BANDWIDTH, SPEED = 1e-5, 1e9, 1e9
@@ -372,3 +372,28 @@ def test_parts_are_as_long_as_processes_say_where_lists_hold_their_statistics() 
     assert found.end[3] == pytest.approx(late)
     found = clocks({rank: [("scatterv", (*[part / count] * count, part, 3, -1, -1))] for rank in range(count)})
     assert found.end[3] == pytest.approx(late)
+
+
+@pytest.mark.parametrize("serial", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_every_process_does_again_is_no_power_of_their_number(serial: float, seed: int) -> None:
+    source = np.random.default_rng(seed)
+
+    def of(count: int, noise: float) -> Trace:
+        """A part of the computation is done by each process; runs are faster or slower, and each turn a little."""
+        work = 1e6 * (serial + (1.0 - serial) / count) * math.exp(noise * source.standard_normal())
+        turn = [("allreduce", (8, 0, -1))]
+
+        def computed() -> tuple[str, tuple[float, ...]]:
+            return "compute", (float(f"{work * math.exp(0.3 * noise * source.standard_normal()):.6g}"),)
+
+        return trace_of({rank: [each for _ in range(20) for each in (computed(), *turn)] for rank in range(count)})
+
+    application = fit([of(count, 0.003).steadied() for count in (8, 16, 32)]).application
+    (found,) = run(
+        true := of(256, 0.0),
+        exchanges(true),
+        np.zeros(true.events, dtype=np.int64),
+        [BlockCosts(HERE.placement(256), LABEL)],
+    )
+    assert by_blocks(application, HERE)(256).time == pytest.approx(found.end.max(), rel=0.15)
