@@ -168,6 +168,7 @@ def test_the_daemon_asks_an_agent_that_does_not_send(tmp_path: Path) -> None:
         daemon.start()
         with Store.open(daemon.database) as store:
             until(lambda: len(store.loads.all(node="e2")) >= 3)
+        until(lambda: node(daemon, "e2")["age"] is not None)
         assert 0 <= node(daemon, "e2")["age"] < 60
         assert "401" in report(daemon, "without")["fault"]
         # The verb has become the agent alone: a fresh interpreter without the command line in memory.
