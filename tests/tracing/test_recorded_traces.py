@@ -207,7 +207,9 @@ def test_times_under_valgrind_are_not_the_programs(tmp_path: Path) -> None:
 def test_a_missing_process_is_named(tmp_path: Path) -> None:
     folder = pair(tmp_path / "run", 5)
     (folder / "rank-1").unlink()
-    with pytest.raises(InputError, match="process 1 of 2 is missing"):
+    with pytest.raises(
+        InputError, match="process 1 of 2 is missing, expected one that ran a second, on a node that has the folder"
+    ):
         read_recorded(folder)
 
 

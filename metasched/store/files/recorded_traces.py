@@ -158,7 +158,11 @@ def read_recorded(folder: Path) -> Recorded:
     for rank in range(first.count):
         path = folder / f"rank-{rank}"
         if not path.is_file():
-            raise InputError(f"process {rank} of {first.count} is missing", where=str(folder))
+            raise InputError(
+                f"process {rank} of {first.count} is missing, expected one that ran a second, on a node that has the "
+                "folder and the launcher's environment",
+                where=str(folder),
+            )
         one = first if rank == 0 else _read(path)
         if (one.rank, one.count) != (rank, first.count):
             raise InputError(
