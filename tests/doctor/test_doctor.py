@@ -178,6 +178,14 @@ def test_what_is_wrong_is_found_and_nothing_else(
     assert all(each.remedy for each in found(slurm) if each.state != "well")
 
 
+@pytest.mark.parametrize(("kept", "missing"), [(True, "prolog"), (False, "epilog")])
+def test_undelivered_jobs_are_looked_for_where_the_epilog_is_set(kept: bool, missing: str, slurm: Path) -> None:
+    conf = slurm / "slurm.conf"
+    conf.write_text(conf.read_text().replace(f"{missing.title()}Slurmctld", f"#{missing}"))
+    assert wrong(slurm) == {missing}
+    assert ("c8: undelivered jobs" in {each.check for each in found(slurm)}) == kept
+
+
 @pytest.fixture
 def beside_own(slurm: Path) -> Path:
     """Slurm's folder where the site's own hooks call those of metasched, in a folder below."""
