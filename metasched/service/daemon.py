@@ -258,8 +258,8 @@ class Daemon:
         """Learn the recently ended jobs of a scheduler without an epilog."""
         self.jobs.look(source, self.clock.now())
 
-    def _observed(self, nodes: tuple[str, ...], start: float, end: float) -> tuple[float, float]:
-        return observed(nodes, start, end, self.store)
+    def _observed(self, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0) -> tuple[float, float]:
+        return observed(nodes, start, end, self.store, own)
 
     def _lead(self) -> None:
         self.leadership.note()

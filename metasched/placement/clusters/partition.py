@@ -84,3 +84,8 @@ class Partition:
     def of(cls, state: ClusterState) -> Partition:
         """A described cluster without a scheduler, its own platform."""
         return cls(state, state.name)
+
+    @property
+    def processors_per_node(self) -> float:
+        """Processors of a node that is up, on average; the free ones where only these are known."""
+        return (self.total or int(self.state.processors.sum())) / max(int(self.state.up.sum()), 1)

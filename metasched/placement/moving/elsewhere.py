@@ -14,6 +14,7 @@ from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import BOUNDLESS, LEAST_WIDTH
 from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.loads.counted import Forecast, Loads, counted
+from metasched.placement.loads.own_load import without_load
 from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
 from metasched.placement.ranking.contention import ALONE, Contention
@@ -264,7 +265,7 @@ def _less(cpu: Floats, load: Mapping[int, float]) -> Floats:
     """The available CPU of nodes without some load, by number."""
     found = cpu.copy()
     for index, crowd in load.items():
-        found[index] = 1.0 / max(1.0 / cpu[index] - crowd, 1.0)
+        found[index] = without_load(cpu[index], crowd)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from metasched.jobs import Mark, read_mark
 from metasched.json_numbers import finite
@@ -23,8 +23,19 @@ from metasched.service.schemas import RunningIn
 from metasched.service.state.live_clusters import View, runner_of
 from metasched.service.state.models import Models
 
-#: The least averages of CPU (a fraction) and bandwidth (Mbit/s) of nodes in a time, NaN where they are not known.
-Observed = Callable[[tuple[str, ...], float, float], tuple[float, float]]
+
+class Observed(Protocol):
+    """Knows the loads of some time."""
+
+    def __call__(self, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0) -> tuple[float, float]:
+        """The least averages of CPU (a fraction) and bandwidth (Mbit/s) of nodes in a time, NaN where not known.
+
+        Parameters
+        ----------
+        nodes : their names.
+        start, end : of the time (s since 1970).
+        own : processes, by the processors of a node, of the job whose load is none to itself.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +143,8 @@ class RunningAdvisor:
         known = self._models.on(mark.application, usable, job.settings, user=job.user)
         if partition.state.name not in known:
             raise InputError(f"no model of {mark.application} on {partition.state.name} yet")
-        cpu, bandwidth = self._observed(job.nodes, now - job.running_for, now)
+        own = max(job.processors, default=0) / partition.processors_per_node if partition.total is not None else 0.0
+        cpu, bandwidth = self._observed(job.nodes, now - job.running_for, now, own)
         same = frozenset(each.state.name for each in view.partitions if runner_of(each) == runner_of(partition))
         moved_ago = asked.moved_ago if asked.moved_ago is not None else job.running_for if job.restarted else None
         mover = Mover(

@@ -293,9 +293,7 @@ class EndedJobs:
         partition = self._board.view.find(job.scheduler, job.partition)
         per_node, hardware = 1.0, None
         if partition is not None:
-            state = partition.state
-            hardware = state.hardware
-            per_node = (partition.total or int(state.processors.sum())) / max(int(state.up.sum()), 1)
+            hardware, per_node = partition.state.hardware, partition.processors_per_node
         used: Mapping[str, float] | None = None
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)

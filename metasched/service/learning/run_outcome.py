@@ -12,6 +12,7 @@ import numpy as np
 
 from metasched.advised_placements import Outcome
 from metasched.jobs import DEVICES, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Mark, check_times
+from metasched.placement.loads.own_load import without_load
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.predictors.contract import energy_predictor
 from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, WITHOUT, InputError, Prediction, Run, Settings
@@ -51,9 +52,12 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     # The scheduler's own count goes before what a comment says.
     processors = job.processors or mark.processors or max(1, len(job.nodes))
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
-    cpu, bandwidth = observed(job.nodes, job.start, job.end, store)
     layout = {name: str(value) for name in (*SETTING_COLUMNS, *FURTHER) if (value := getattr(job, name))}
     settings, known = with_devices(mark.settings, job.devices, f"{job.job} of {job.scheduler}")
+    own = 0.0
+    if partition is not None and partition.total is not None and job.nodes:
+        own = processors * (job.threads or settings.threads) / len(job.nodes) / partition.processors_per_node
+    cpu, bandwidth = observed(job.nodes, job.start, job.end, store, own)
     extra = settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(
         mark.application,
@@ -145,16 +149,18 @@ def as_reported(record: RecordedRun, fate: Fate) -> RecordedRun:
     return replace(record, run=run, learnable=known)
 
 
-def observed(nodes: tuple[str, ...], start: float, end: float, store: Store) -> tuple[float, float]:
+def observed(nodes: tuple[str, ...], start: float, end: float, store: Store, own: float = 0.0) -> tuple[float, float]:
     """The smallest, over the nodes, of their available CPU and bandwidth averaged over [start, end] (CPU, Mbit/s).
 
     A sample holds until the next. Both are NaN where fewer than half of the nodes have a sample: not measured.
+    A placement is chosen by what nodes have to spare without the job, so its own load is no load.
 
     Parameters
     ----------
     nodes : names of the job's nodes.
     start, end : of the run (s since 1970).
     store : with the nodes' loads.
+    own : processes of the job on each node, by the processors of a node.
     """
     loads = store.loads.of(nodes, since=start - REACH, until=end)
     if 2 * len(loads.nodes) < len(set(nodes)) or not loads.nodes:
@@ -165,7 +171,8 @@ def observed(nodes: tuple[str, ...], start: float, end: float, store: Store) -> 
         # What was measured last before the start holds from the start on, and the first sample until its own time.
         at[0] = start
         weight = np.diff(np.append(at, end))
-        cpu.append(float(np.average(loads.available_cpu[first:last], weights=weight)))
+        others = without_load(loads.available_cpu[first:last], own * (loads.time[first:last] > start))
+        cpu.append(float(np.average(others, weights=weight)))
         bandwidth.append(float(np.average(loads.available_bandwidth[first:last], weights=weight)))
     return max(min(cpu), LEAST_CPU), max(min(bandwidth), LEAST_BANDWIDTH)
 

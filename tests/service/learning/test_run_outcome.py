@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from metasched.jobs import UNKNOWN_DEVICES, EndedJob, Fate, Mark
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
 from metasched.records import Load, Run, Settings
 from metasched.service.learning.run_outcome import as_reported, conclude, observed, with_devices
 from metasched.store.database.run_records import RecordedRun
@@ -70,7 +72,7 @@ MARK = Mark("cg", 900.0)
 def test_a_job_becomes_a_run_that_is_learned_where_all_of_it_is_known(
     job: dict[str, Any], mark: dict[str, Any], processors: int, learnable: bool, extra: dict[str, str], tmp_path: Path
 ) -> None:
-    partition = SimpleNamespace(platform="alike")
+    partition = SimpleNamespace(platform="alike", total=None)
     board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda name, part: partition if part == "p" else None))
     models: Any = SimpleNamespace(predictor=lambda *_: None)
     ended, stated = replace(JOB, **job), replace(MARK, **mark)
@@ -84,6 +86,29 @@ def test_a_job_becomes_a_run_that_is_learned_where_all_of_it_is_known(
     assert (run.cluster, outcome.platform, elsewhere.record.run.cluster) == ("alike", "alike", "east")
     assert (run.execution_time, run.start_time, outcome.start, outcome.energy) == (9.0, NOW, NOW, ended.energy)
     assert (found.placement, outcome.available_cpu, outcome.predicted) == (stated.placement, None, None)
+
+
+@pytest.mark.parametrize(
+    ("job", "total", "loads", "cpu"),
+    [
+        ({}, 8, [(5.0, 0.5)], 2 / 3),  # two processes on four processors of each node: others compete too
+        ({}, 4, [(5.0, 2 / 3)], 1.0),  # two on two
+        ({"threads": 2}, 8, [(5.0, 0.8)], 1.0),
+        ({}, None, [(5.0, 0.8)], 0.8),  # how many there are is not known
+        ({}, 4, [(-5.0, 0.5), (5.0, 0.4)], 7 / 12),  # what was measured before the job started is of others
+        ({"nodes": ()}, 4, [(5.0, 0.8)], math.nan),
+    ],
+)
+def test_a_job_is_no_load_to_itself(
+    job: dict[str, Any], total: int | None, loads: list[tuple[float, float]], cpu: float, tmp_path: Path
+) -> None:
+    partition = Partition(ClusterState.make("p", ["n1", "n2"], processors=0), "alike", "east", "p", total=total)
+    board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda *_: partition))
+    models: Any = SimpleNamespace(predictor=lambda *_: None)
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.loads.add(Load(NOW + at, node, each, 90.0) for node in ("n1", "n2") for at, each in loads)
+        found = conclude(replace(JOB, end=NOW + 10.0, **job), MARK, board, models, store)
+    assert found.record.run.min_avg_avail_cpu == pytest.approx(cpu, nan_ok=True)
 
 
 @pytest.mark.parametrize(
