@@ -38,6 +38,7 @@ def check_token(name: str, role: str, node: str | None, user: str | None) -> Rol
     if not name:
         raise InputError("name of the token is empty, expected a name")
     for each in (name, node or "", user or ""):
+        each.encode()  # a name that is no Unicode is refused as such
         if not each.isprintable():  # as it would stand in logs and tables
             raise InputError(f"{each!r} holds characters that cannot be shown, expected a name in one line")
     if known in ("agent", "site") and not node:
