@@ -55,9 +55,9 @@ class AccountingLimits:
         --------
         >>> limits = read_limits("normal||||||\nsmall||cpu=8,node=2|||cpu=4|01:00:00\n", "bio|ann|||cpu=6||\n")
         >>> limits.of(Holder("small", "ann", "bio"), "batch")
-        JobLimits(processors=4, nodes=2, time=3600.0)
+        JobLimits(processors=4, nodes=2, time=3600.0, fewest_nodes=1)
         >>> limits.of(Holder("normal", "ann"), "batch")
-        JobLimits(processors=6, nodes=None, time=None)
+        JobLimits(processors=6, nodes=None, time=None, fewest_nodes=1)
         """
         found: dict[tuple[str, str], float] = {}
         for limits in self._in_order(holder, partition, partition_qos):
