@@ -39,17 +39,6 @@ def admits(described: Mapping[str, str], holder: Holder) -> bool:
     return True
 
 
-def whole(text: str) -> int | None:
-    """The whole number of a field; None where there is none, as for UNLIMITED.
-
-    Examples
-    --------
-    >>> whole("4"), whole("UNLIMITED")
-    (4, None)
-    """
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
-
-
 def _names(text: str) -> frozenset[str]:
     """The names in a list of a partition's field, none where it holds all."""
     return frozenset() if text.lower() in _ALL else frozenset(text.lower().split(","))

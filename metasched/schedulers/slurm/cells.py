@@ -29,6 +29,17 @@ def number_in(cell: str) -> float | None:
     return float(cell) if cell.isascii() and cell.isdecimal() else None
 
 
+def count_in(cell: str) -> int | None:
+    """A whole number of processors, nodes or megabytes; None where there is none, as for UNLIMITED.
+
+    Examples
+    --------
+    >>> count_in("4"), count_in("UNLIMITED"), count_in("9" * 400)
+    (4, None, None)
+    """
+    return int(cell) if cell.isascii() and cell.isdecimal() and len(cell) < 16 else None
+
+
 def seconds_in(cell: str) -> float | None:
     """A time in seconds since 1970; None where there is none, for which Slurm also prints 0.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from metasched.placement.clusters.partition import Holder, JobLimits
+from metasched.schedulers.slurm.cells import count_in
 from metasched.slurm_times import span
 
 #: What is asked for of a QOS, and of an association, in this order.
@@ -126,7 +127,7 @@ def _set(row: Mapping[str, str]) -> _Set:
         if "TRES" in column:
             for word in cell.split(","):
                 kind, _, value = word.partition("=")
-                if kind in ("cpu", "node") and value.isdecimal() and len(value) < 16:
-                    found[column, kind] = int(value)
+                if kind in ("cpu", "node") and (count := count_in(value)) is not None:
+                    found[column, kind] = count
     longest = span(row["MaxWall"])
     return found if longest is None else found | {("MaxWall", ""): longest}

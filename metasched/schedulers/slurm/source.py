@@ -27,8 +27,8 @@ from metasched.records import InputError
 from metasched.schedulers.command_cluster import CommandCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.slurm.admission import admits, whole
-from metasched.schedulers.slurm.cells import NONE, seconds_in
+from metasched.schedulers.slurm.admission import admits
+from metasched.schedulers.slurm.cells import NONE, count_in, seconds_in
 from metasched.schedulers.slurm.commands import SlurmCommands, until_now
 from metasched.schedulers.slurm.job_devices import JobDevices
 from metasched.schedulers.slurm.job_energies import JobEnergies
@@ -122,7 +122,7 @@ class SlurmSource(CommandCluster):
                 continue
             own = described.get(name, {})
             state = cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name)
-            most = whole(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
+            most = count_in(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
             per_node, per_processor = (
                 _stated(of, own) or _stated(of, configured) if counts_memory else None
                 for of in ("DefMemPerNode", "DefMemPerCPU")
@@ -148,7 +148,7 @@ class SlurmSource(CommandCluster):
         """The jobs that run and wait; see the contract."""
         rows = self._commands.table(COLUMNS, "squeue", "--states=running,configuring,pending", "--sort=-p,i")
         found = [job for row in rows if (job := queued_job(row)) is not None]
-        tiers = {name: whole(row.get("PriorityTier", "")) or 0 for name, row in self._partitions_now().items()}
+        tiers = {name: count_in(row.get("PriorityTier", "")) or 0 for name, row in self._partitions_now().items()}
         # Slurm comes to the jobs of a partition of a lower tier after all others, whatever their priority.
         return sorted(found, key=lambda job: -max(tiers.get(name, 0) for name in job.partitions))
 
@@ -338,8 +338,8 @@ class SlurmSource(CommandCluster):
 
 def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:
     """What a job may have in a partition that ``scontrol show partition`` describes so."""
-    qos, own = described.get("QoS", ""), whole(described.get("MaxNodes", ""))
-    fewest = max(whole(described.get("MinNodes", "")) or 1, 1)
+    qos, own = described.get("QoS", ""), count_in(described.get("MaxNodes", ""))
+    fewest = max(count_in(described.get("MinNodes", "")) or 1, 1)
 
     def limits(holder: Holder) -> JobLimits:
         if not admits(described, holder):
@@ -353,4 +353,4 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
 
 def _stated(name: str, fields: Mapping[str, str]) -> float | None:
     """The megabytes that a field states, if any."""
-    return whole(fields.get(name, "")) or None
+    return count_in(fields.get(name, "")) or None
