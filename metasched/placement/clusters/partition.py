@@ -89,3 +89,7 @@ class Partition:
     def processors_per_node(self) -> float:
         """Processors of a node that is up, on average; the free ones where only these are known."""
         return (self.total or int(self.state.processors.sum())) / max(int(self.state.up.sum()), 1)
+
+    def load_of(self, processes: float) -> float:
+        """So many processes on a node by its processors; 0 where it is not known how many there are."""
+        return 0.0 if self.total is None else processes / self.processors_per_node

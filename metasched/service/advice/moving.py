@@ -143,7 +143,7 @@ class RunningAdvisor:
         known = self._models.on(mark.application, usable, job.settings, user=job.user)
         if partition.state.name not in known:
             raise InputError(f"no model of {mark.application} on {partition.state.name} yet")
-        own = max(job.processors, default=0) / partition.processors_per_node if partition.total is not None else 0.0
+        own = partition.load_of(max(job.processors, default=0))
         cpu, bandwidth = self._observed(job.nodes, now - job.running_for, now, own)
         same = frozenset(each.state.name for each in view.partitions if runner_of(each) == runner_of(partition))
         moved_ago = asked.moved_ago if asked.moved_ago is not None else job.running_for if job.restarted else None

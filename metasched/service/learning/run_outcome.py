@@ -55,8 +55,8 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     layout = {name: str(value) for name in (*SETTING_COLUMNS, *FURTHER) if (value := getattr(job, name))}
     settings, known = with_devices(mark.settings, job.devices, f"{job.job} of {job.scheduler}")
     own = 0.0
-    if partition is not None and partition.total is not None and job.nodes:
-        own = processors * (job.threads or settings.threads) / len(job.nodes) / partition.processors_per_node
+    if partition is not None and job.nodes:
+        own = partition.load_of(processors * (job.threads or settings.threads) / len(job.nodes))
     cpu, bandwidth = observed(job.nodes, job.start, job.end, store, own)
     extra = settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(

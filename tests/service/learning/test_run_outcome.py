@@ -72,7 +72,7 @@ MARK = Mark("cg", 900.0)
 def test_a_job_becomes_a_run_that_is_learned_where_all_of_it_is_known(
     job: dict[str, Any], mark: dict[str, Any], processors: int, learnable: bool, extra: dict[str, str], tmp_path: Path
 ) -> None:
-    partition = SimpleNamespace(platform="alike", total=None)
+    partition = Partition(ClusterState.make("p", ["n1", "n2"]), "alike", "east", "p")
     board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda name, part: partition if part == "p" else None))
     models: Any = SimpleNamespace(predictor=lambda *_: None)
     ended, stated = replace(JOB, **job), replace(MARK, **mark)
