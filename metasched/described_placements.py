@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -19,12 +20,14 @@ from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import Question
 from metasched.predictors.contract import Predictor, on_platform, under
 from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
+from monitors.forecasters.sets import HISTORY
 
 if TYPE_CHECKING:
+    from metasched.store.database.load_records import LoadRecords
     from metasched.store.files.loads import Loads
 
-#: How far back the loads of the store are read (s).
-REMEMBERED = 86400.0
+#: How far back the loads of the store are read at most, and at first where they are forecast (s).
+REMEMBERED, READ_FIRST = 86400.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ def read_scene(
     loads: str | None = None,
     at: float | None = None,
     source: Path | None = None,
+    forecast: bool = False,
 ) -> Scene:
     """Read described clusters with their loads, recorded or live, and the predictors of an application.
 
@@ -82,6 +86,7 @@ def read_scene(
     loads : a file of recorded loads, or ``store``; None for live loads where sources of them are named.
     at : time of the recorded loads (s); None for the last.
     source : file that names sources of live loads, besides those of the description.
+    forecast : whether the recorded loads before that time are wanted, too, to forecast from.
 
     Raises
     ------
@@ -98,7 +103,7 @@ def read_scene(
     if loads is not None:
         if source is not None:
             raise InputError("both --loads and --source are given, expected one of them")
-        states, recorded = _loaded(states, loads, at, database)
+        states, recorded = _loaded(states, loads, at, database, forecast=forecast)
     elif at is not None:
         raise InputError("--at is given without --loads")
     elif tables := (*description.sources, *(() if source is None else read_sources(source))):
@@ -210,23 +215,40 @@ def _from_store(application: str, clusters: Sequence[str], database: str | None)
 
 
 def _loaded(
-    states: Sequence[ClusterState], source: str, at: float | None, database: str | None
-) -> tuple[tuple[ClusterState, ...], RecordedLoads]:
+    states: Sequence[ClusterState], source: str, at: float | None, database: str | None, *, forecast: bool
+) -> tuple[tuple[ClusterState, ...], RecordedLoads | None]:
+    """The clusters with the loads of a time, and the loads before it where they are forecast."""
     from metasched.store.database.store import Store
     from metasched.store.files.loads import read_loads
 
+    loads: Loads | None
+    last: Sequence[Load]
     if source == "store":
         with Store.open(database, new=False) as store:
             now = time.time() if at is None else at
-            loads = store.loads.all(since=now - REMEMBERED, until=now + 1e-6)
+            last = store.loads.newest(since=now - REMEMBERED, until=math.nextafter(now, math.inf))
+            loads = _before(store.loads, now) if forecast else None
     else:
         loads = read_loads(source)
         now = float(loads.time.max(initial=0.0)) if at is None else at
-    last = _last(loads, now)
+        last = _last(loads, now)
+    loaded = tuple(with_loads(state, last, now) for state in states)
+    if loads is None or not forecast:
+        return loaded, None
     times, cpu, bandwidth = loads.grid()
-    return tuple(with_loads(state, last, now) for state in states), RecordedLoads(
-        times, loads.nodes, cpu, bandwidth, now
-    )
+    return loaded, RecordedLoads(times, loads.nodes, cpu, bandwidth, now)
+
+
+def _before(records: LoadRecords, now: float) -> Loads:
+    """The loads up to a time (s) as far back as forecasts look, of a day at most."""
+    span = READ_FIRST
+    while True:
+        loads = records.all(since=now - span, until=math.nextafter(now, math.inf))
+        steps = len(loads.grid()[0])
+        if steps > HISTORY or span >= REMEMBERED:
+            return loads
+        # At the pace of the samples read they would reach back a fifth further than is needed.
+        span = min(max(2.0, 1.2 * HISTORY / max(steps, 1)) * span, REMEMBERED)
 
 
 def _last(loads: Loads, now: float) -> list[Load]:

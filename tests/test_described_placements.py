@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +15,13 @@ from known_model import Known
 from metasched import described_placements
 from metasched.described_placements import _from_files, _last, _loaded, read_scene
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.forecast import RecordedLoads
 from metasched.records import InputError, Load
+from metasched.store.database.load_records import LoadRecords
+from metasched.store.database.store import Store
 from metasched.store.files import models as model_files
 from metasched.store.files.loads import Loads
+from monitors.forecasters.sets import HISTORY
 
 
 @dataclass(frozen=True)
@@ -113,45 +118,72 @@ def test_recorded_loads_count_at_a_time_or_at_their_end(
     at: float | None, now: float, cpu: float, age: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("metasched.store.files.loads.read_loads", lambda source: LOADS)
-    states, recorded = _loaded([ClusterState.make("c", ["n1", "n9"])], "loads.csv", at, None)
-    assert (states[0].available_cpu[0], states[0].age[0]) == (cpu, age)
-    assert recorded.now == now
+    described = [ClusterState.make("c", ["n1", "n9"])]
+    for forecast in (False, True):
+        states, recorded = _loaded(described, "loads.csv", at, None, forecast=forecast)
+        assert (states[0].available_cpu[0], states[0].age[0]) == (cpu, age)
+        assert (recorded and recorded.now) == (now if forecast else None)
 
 
-class Store:
-    """A store that notes which loads it is asked for."""
-
-    asked: list[tuple[Any, ...]]
-
-    def __init__(self, asked: list[tuple[Any, ...]]) -> None:
-        self.asked, self.loads = asked, self
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def all(self, since: float, until: float) -> Loads:
-        self.asked.append((since, until))
-        return LOADS
+DAY, NOW = 86_400.0, 500_000.0
 
 
-def test_of_the_store_the_loads_of_the_day_before_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Any, ...]] = []
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], str]:
+    """Makes a database of a day and an hour of two nodes until ``NOW``, sampled at some pace (s); one was silent."""
+    monkeypatch.setattr(described_placements, "time", SimpleNamespace(time=lambda: NOW))
 
-    def opened(*given: Any, **named: Any) -> Store:
-        asked.append((given, named))
-        return Store(asked)
+    def made(pace: float) -> str:
+        source, path = np.random.default_rng(3), str(tmp_path / f"{pace:g}.db")
+        with Store.open(path) as store:
+            store.loads.add(
+                Load(at, node, float(source.uniform(0.1, 1.0)), float(source.uniform(10, 90)))
+                for node, until in (("n1", NOW), ("n2", NOW), ("silent", NOW - 50_000.0), ("gone", NOW - DAY - 300.0))
+                for at in np.arange(NOW - DAY - 3600.0, until + pace / 2, pace).tolist()
+            )
+        return path
 
-    monkeypatch.setattr("metasched.store.database.store.Store", SimpleNamespace(open=opened))
-    monkeypatch.setattr(described_placements, "time", SimpleNamespace(time=lambda: 500_000.0))
-    for at, now in ((None, 500_000.0), (90_000.0, 90_000.0)):
-        _, recorded = _loaded([ClusterState.make("c", ["n1"])], "store", at, "site.db")
-        assert recorded.now == now
-        assert asked == [(("site.db",), {"new": False}), (now - 86_400.0, pytest.approx(now, abs=1e-5))]
-        assert asked[1][1] > now
-        asked.clear()
+    return made
+
+
+def test_of_the_store_the_newest_loads_of_a_day_count(stored: Callable[[float], str]) -> None:
+    described = ClusterState.make("c", ["n1", "silent", "gone", "new"])
+    [state], recorded = _loaded([described], "store", None, stored(100.0), forecast=False)
+    assert state.age.tolist() == [0.0, 50_000.0, 0.0, 0.0]
+    assert (state.available_cpu < 1.0).tolist() == [True, True, False, False]
+    assert recorded is None
+    [earlier], _ = _loaded([described], "store", NOW - 150.0, stored(100.0), forecast=False)
+    assert earlier.age[:2].tolist() == [50.0, 49_850.0]
+
+
+@pytest.mark.parametrize("pace", [20.0, 300.0])
+def test_forecasts_by_the_store_are_those_by_all_that_was_recorded(pace: float, stored: Callable[[float], str]) -> None:
+    described = [ClusterState.make("c", ["n1", "n2"])]
+    path = stored(pace)
+    [state], recorded = _loaded(described, "store", None, path, forecast=True)
+    with Store.open(path) as store:
+        loads = store.loads.all(since=NOW - DAY, until=NOW + 1.0)
+    times, cpu, bandwidth = loads.grid()
+    whole = RecordedLoads(times, loads.nodes, cpu, bandwidth, NOW)
+    assert recorded is not None
+    for horizon in (60.0, 3600.0):
+        found, expected = recorded(state, horizon), whole(state, horizon)
+        assert found.available_cpu == pytest.approx(expected.available_cpu)
+        assert found.available_bandwidth == pytest.approx(expected.available_bandwidth)
+    assert HISTORY < recorded.time.size < 2 * HISTORY or recorded.time.size == times.size
+
+
+def test_no_more_of_the_store_is_read_than_forecasts_look_back(
+    stored: Callable[[float], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, every = [], LoadRecords.all
+    monkeypatch.setattr(LoadRecords, "all", lambda self, **span: read.append(span["since"]) or every(self, **span))
+    paths = {pace: stored(pace) for pace in (20.0, 300.0)}
+    for pace, back in ((20.0, 4.0), (300.0, 24.0)):
+        _loaded([ClusterState.make("c", ["n1"])], "store", None, paths[pace], forecast=True)
+        assert len(read) == 2
+        assert min(read) >= NOW - back * 3600.0
+        read.clear()
 
 
 @pytest.mark.usefixtures("files")

@@ -51,13 +51,20 @@ class Given:
         """Ask the daemon that the options name."""
         return ask_daemon(self.config, self.url, method, path, document)
 
-    def scene(self, application: str, settings: Settings = DEFAULT_SETTINGS) -> Scene:
-        """Read the files that the options name; the application's predictors answer for the settings."""
+    def scene(self, application: str, settings: Settings = DEFAULT_SETTINGS, *, forecast: bool = False) -> Scene:
+        """Read the files that the options name; the application's predictors answer for the settings.
+
+        Parameters
+        ----------
+        application : whose jobs are placed.
+        settings : of the run.
+        forecast : whether loads are forecast from those recorded.
+        """
         from metasched.described_placements import read_scene
 
         if self.clusters is None:
             raise InputError("--clusters is missing, expected the description of the clusters")
         return read_scene(
             application, self.clusters, settings, models=self.model or (), database=self.database, loads=self.loads,
-            at=self.at, source=self.source,
+            at=self.at, source=self.source, forecast=forecast,
         )  # fmt: skip

@@ -166,7 +166,8 @@ class Asked:
 
     def described(self, given: Given) -> dict[str, Any]:
         """The ranking of described clusters, as a document."""
-        wanted, objective, scene = self.wanted, self.wanted.objective(), given.scene(self.application, self.settings)
+        wanted, objective = self.wanted, self.wanted.objective()
+        scene = given.scene(self.application, self.settings, forecast=bool(self.forecast))
         if self.forecast and scene.recorded is None:
             raise InputError("--forecast is given without --loads")
         known = [cluster.name for cluster in scene.clusters]
@@ -187,7 +188,7 @@ class Asked:
             pareto=wanted.pareto,
             tolerance=wanted.near_tie,
             rotation=wanted.rotate,
-            loads=Loads(scene.recorded if self.forecast else None, stale_after=wanted.stale_after),
+            loads=Loads(scene.recorded, stale_after=wanted.stale_after),
             max_slowdown=wanted.max_slowdown,
             power_cap=wanted.power_cap,
             running=running,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterable, Sequence
 
@@ -62,15 +63,25 @@ class LoadRecords:
         with reading(self._engine) as connection:
             return packed.read_node(connection, node, *_span(since, until), most)
 
-    def newest(self, *, since: float) -> tuple[Load, ...]:
-        """The newest load of each node that has one from ``since`` on (s)."""
+    def newest(self, *, since: float, until: float | None = None) -> tuple[Load, ...]:
+        """The newest load of each node that has one from ``since`` up to and without ``until`` (s).
+
+        Parameters
+        ----------
+        since, until : seconds since 1970, ``until`` not included; None for no limit.
+        """
         # The key leads to the newest sample of a node: the others, perhaps a thousand times as many, are not read.
         nodes, sample = packed.nodes_with_samples(), aliased(LoadRow)
-        newest = select(func.max(sample.time)).where(sample.node == nodes.c.node).scalar_subquery()
-        query = (
-            select(LoadRow.time, LoadRow.node, LoadRow.available_cpu, LoadRow.available_bandwidth)
-            .join_from(nodes, LoadRow, (LoadRow.node == nodes.c.node) & (LoadRow.time == newest))
-            .where(LoadRow.time >= since)
+        first, end = _span(since, until)
+        # Samples that cannot be are not read, as in whole periods.
+        possible = sample.available_cpu.between(0, 1) & sample.available_bandwidth.between(0, sys.float_info.max)
+        newest = (
+            select(func.max(sample.time))
+            .where(sample.node == nodes.c.node, sample.time >= first, sample.time < end, possible)
+            .scalar_subquery()
+        )
+        query = select(LoadRow.time, LoadRow.node, LoadRow.available_cpu, LoadRow.available_bandwidth).join_from(
+            nodes, LoadRow, (LoadRow.node == nodes.c.node) & (LoadRow.time == newest)
         )
         with reading(self._engine) as connection:
             return tuple(Load(*row) for row in connection.execute(query))

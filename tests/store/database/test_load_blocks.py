@@ -70,6 +70,10 @@ def test_what_is_read_is_what_was_stored(
             for node in ("a", "nobody"):
                 of_node = [row for row in expected if row[0] == node]
                 assert as_rows(store.loads.all(node=node, since=since, until=until)) == of_node
+            last = {node: (node, *values) for node, *values in expected}
+            newest = store.loads.newest(since=-math.inf if since is None else since, until=until)
+            found = [(each.node, each.time, each.available_cpu, each.available_bandwidth) for each in newest]
+            assert sorted(found) == sorted(last.values())
 
 
 def regular(store: Store) -> None:
@@ -122,16 +126,20 @@ def test_samples_that_cannot_be_are_not_read_whoever_wrote_them(tmp_path: Path) 
         lambda store: written_by_hand(store, available_cpu=7.0, time=START + 31.0),
         lambda store: written_by_hand(store, available_cpu=-1.0, time=START + 32.0),
         lambda store: written_by_hand(store, available_bandwidth=math.inf),
+        lambda store: written_by_hand(store, available_cpu=2.0, time=START + SPAN + 1.0),
+        lambda store: written_by_hand(store, available_bandwidth=-1.0, time=START + SPAN + 2.0),
+        lambda store: written_by_hand(store, available_bandwidth=math.inf, time=START + SPAN + 3.0),
     ]
     with Store.open(tmp_path / "db") as store:
         regular(store)
-        clean = as_rows(store.loads.all())
+        clean, newest = as_rows(store.loads.all()), store.loads.newest(since=START)
         for change in changes:
             change(store)
         assert as_rows(store.loads.all()) == clean
         update_means(store, START + SPAN + 100)
         assert as_rows(store.loads.all()) == clean
         assert as_rows(store.loads.all(node="n0")) == [row for row in clean if row[0] == "n0"]
+        assert store.loads.newest(since=START) == newest
 
 
 def test_a_minute_that_got_a_sample_while_it_was_gathered_is_packed_the_next_time() -> None:
