@@ -192,6 +192,8 @@ print("caught", len(caught), flush=True)
         (RUN, 2, "Missing argument"),
         ((*RUN, "--interface", "bogus0", "--", "true"), 2, "no network interface bogus0"),
         ((*RUN, "--link-speed", "eth0", "--", "true"), 2, "--link-speed is eth0, expected INTERFACE=MBITS"),
+        ((*RUN, "--link-speed", "eth0=fast", "--", "true"), 2, "--link-speed is eth0=fast, expected INTERFACE=MBITS"),
+        ((*RUN, "--link-speed", "eth0=0", "--", "true"), 2, "--link-speed is eth0=0, expected INTERFACE=MBITS"),
         ((*RUN[:-1], "0", "--", "true"), 2, "processors is 0"),
         ((*RUN[:-1], "1.5", "--", "true"), 2, "Invalid value for '--processors'"),
         (("runs", "--db", "/nonexistent/metasched.db"), 2, "no such database"),

@@ -239,3 +239,15 @@ def test_a_verb_whose_daemon_is_away_says_so_and_leaves_with_status_1(
     assert left.value.code == 1
     said = capsys.readouterr().err
     assert (said.count("\n"), "the daemon at http://127.0.0.1:1 does not answer" in said) == (1, True)
+
+
+def test_a_script_with_arguments_is_refused_with_the_first_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "job.sh").chmod(0o755)
+    words = ["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh"), "--mesh", "fine"]
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", "--", *words])
+    assert left.value.code == 2
+    assert "the script has the argument --mesh, expected it to be written into the script" in capsys.readouterr().err
