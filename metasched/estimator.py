@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d, validate_data
 
 from metasched.fitting import METHODS, fit
-from metasched.predictors.contract import Predictions
-from metasched.records import InputError, Run
+from metasched.frames import rows_by_settings
+from metasched.predictors.contract import under
+from metasched.records import DEFAULT_SETTINGS, Run, Settings
 from metasched.store import documents
 from metasched.store.files.runs import REQUEST_COLUMNS
 
@@ -28,9 +30,10 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     """Execution times of one application on one platform, from what a run is asked and the loads that it meets.
 
     X has the columns problem_size, processors, min_avg_avail_cpu (fraction of one processor) and min_avg_avail_bw
-    (Mbit/s), in this order, or is a data frame that has them among others, such as one of ``runs.csv``. Further columns
-    are not used; the last ones may be missing, and are then taken for one idle processor and a free link of 1,000
-    Mbit/s. y is the execution time (s).
+    (Mbit/s), in this order; the last ones may be missing, and are then taken for one idle processor and a free link of
+    1,000 Mbit/s. Or it is a data frame of pandas that has them among others, such as one of ``runs.csv``: then its
+    columns of layout, clock and parameters count too, where the method distinguishes them. Further columns are not
+    used. y is the execution time (s).
 
     Parameters
     ----------
@@ -80,13 +83,13 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         times = column_or_1d(checked[1], warn=True).astype(float)
         if self.outside == "clip":
             times = np.maximum(times, 1e-9)
-        try:
-            runs = [
-                Run("application", "platform", size, int(count), cpu, bandwidth, time)
-                for (size, count, cpu, bandwidth), time in zip(self._requests(checked[0]), times, strict=True)
-            ]
-        except InputError as error:
-            raise ValueError(str(error)) from None
+        asked, extra = self._requests(checked[0]), np.empty(len(times), dtype=object)
+        for settings, rows in _by_settings(X, len(times)).items():
+            extra[rows] = MappingProxyType(settings.cells)
+        runs = [
+            Run("application", "platform", size, int(count), cpu, bandwidth, time, extra=cells)
+            for (size, count, cpu, bandwidth), time, cells in zip(asked, times, extra, strict=True)
+        ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             self.predictor_ = fit(runs, self.method)
@@ -94,20 +97,25 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def predict(self, X: ArrayLike) -> Floats:
         """Execution times (s), array of shape (n,), for X of shape (n, 4) or a data frame."""
-        return np.asarray(self._predictions(X, 0.9).execution_time, dtype=float)
+        return self._predictions(X, 0.9)[:, 0]
 
     def predict_interval(self, X: ArrayLike, level: float = 0.9) -> Floats:
         """Ends of the prediction intervals (s), array of shape (n, 2), each with its outcome by probability level."""
         if not 0.0 < level < 1.0:
             raise ValueError(f"level is {level}, expected a number between 0 and 1")
-        found = self._predictions(X, level)
-        return np.column_stack([found.low, found.high])
+        return self._predictions(X, level)[:, 1:]
 
-    def _predictions(self, X: ArrayLike, level: float) -> Predictions:
+    def _predictions(self, X: ArrayLike, level: float) -> Floats:
+        """Execution time and both ends of its interval (s) of each row, shape (n, 3)."""
         check_is_fitted(self)
         checked: Floats = validate_data(self, _chosen(X), dtype=np.float64, reset=False)
-        size, processors, cpu, bandwidth = self._requests(checked).T
-        return self.predictor_.predict_many(size, processors, cpu, bandwidth, level)
+        asked = self._requests(checked)
+        answers = np.empty((len(asked), 3))
+        for settings, rows in _by_settings(X, len(asked)).items():
+            size, processors, cpu, bandwidth = asked[rows].T
+            found = under(self.predictor_, settings).predict_many(size, processors, cpu, bandwidth, level)
+            answers[rows] = np.column_stack([found.execution_time, found.low, found.high])
+        return answers
 
     def _requests(self, X: Floats) -> Floats:
         """The four columns, shape (n, 4), as the parameter ``outside`` has them."""
@@ -149,5 +157,14 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
 def _chosen(X: Any) -> Any:
     """The four columns of a data frame that has them by name; anything else as it is."""
+    return X[list(REQUEST_COLUMNS)] if _named(X) else X
+
+
+def _named(X: Any) -> bool:
     names = getattr(X, "columns", ())
-    return X[list(REQUEST_COLUMNS)] if all(name in names for name in REQUEST_COLUMNS) else X
+    return all(name in names for name in REQUEST_COLUMNS)
+
+
+def _by_settings(X: Any, count: int) -> dict[Settings, NDArray[np.intp]]:
+    """The places of so many rows by their settings, which only frames of pandas with named columns tell."""
+    return rows_by_settings(X) if _named(X) and hasattr(X, "iloc") else {DEFAULT_SETTINGS: np.arange(count)}

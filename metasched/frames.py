@@ -5,6 +5,7 @@ A frame of runs has the columns of ``runs.csv``, under the same names and in the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -106,23 +107,43 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
         with Located(f"row {frame.index[row]}"):
             Request(size[row], processors[row], cpu[row], bandwidth[row])
     times, low, high = np.empty((3, len(frame)))
-    for settings, rows in _by_settings(frame).items():
+    for settings, rows in rows_by_settings(frame).items():
         found = under(predictor, settings).predict_many(size[rows], processors[rows], cpu[rows], bandwidth[rows], level)
         times[rows], low[rows], high[rows] = found.execution_time, found.low, found.high
     return frame_from_predictions(Predictions(times, low, high, level)).set_index(frame.index)
 
 
-def _by_settings(frame: pd.DataFrame) -> dict[Settings, NDArray[np.intp]]:
-    """The places of the rows of each layout, clock and set of parameters."""
+def rows_by_settings(frame: pd.DataFrame) -> dict[Settings, NDArray[np.intp]]:
+    """The places of a frame's rows by their settings: all rows by one where no column tells of any.
+
+    Parameters
+    ----------
+    frame : whose columns of layout, clock and parameters are named as in ``runs.csv``; of the others only processors
+        matters, since no more processes than these share a node.
+
+    Raises
+    ------
+    InputError
+        For the first row of settings that there cannot be, with its index.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = rows_by_settings(pd.DataFrame({"threads": [1, 2, 1], "parameter:solver": ["amg", "cg", "amg"]}))
+    >>> {settings.text: rows.tolist() for settings, rows in found.items()}
+    {'solver amg': [0, 2], 'threads 2, solver cg': [1]}
+    """
     named = [name for name in frame.columns if name in SETTING_COLUMNS or str(name).startswith(PARAMETER)]
     if not named:
         return {DEFAULT_SETTINGS: np.arange(len(frame))}
     texts = frame[named].astype(object).where(frame[named].notna(), "")
+    there = frame["processors"] if "processors" in frame.columns else [sys.maxsize] * len(frame)
     found: dict[Settings, NDArray[np.intp]] = {}
-    for cells, rows in texts.groupby(named, sort=False).indices.items():
-        row = cells if isinstance(cells, tuple) else (cells,)
+    for cells, rows in texts.assign(processors=there).groupby([*named, "processors"], sort=False).indices.items():
+        *row, processors = cells
         with Located(f"row {frame.index[rows[0]]}"):
             settings = Settings.of_cells({name: str(cell) for name, cell in zip(named, row, strict=True)})
+        settings = settings.within(int(processors))
         found[settings] = np.concatenate([found.get(settings, rows[:0]), rows])  # 4 and 4.0 are the same
     return found
 

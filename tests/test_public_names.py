@@ -122,6 +122,8 @@ def test_predictions_of_a_frame_are_for_the_layout_and_the_parameters_of_each_ro
     assert answer.execution_time.tolist() == pytest.approx([each.execution_time for each in own])
     assert answer.high.tolist() == pytest.approx([each.interval.high for each in own])
     assert list(answer.index) == list(frame.index)
+    never_met, all_of_them = frame.assign(processes_per_node=64), frame.assign(processes_per_node=frame.processors)
+    assert metasched.predictions_frame(predictor, never_met).equals(metasched.predictions_frame(predictor, all_of_them))
     with pytest.raises(InputError, match="parameter 'stpes' is unknown, expected one of solver, steps"):
         metasched.predictions_frame(predictor, frame.assign(**{"parameter:stpes": 3.0}))
 
@@ -168,6 +170,32 @@ def test_the_estimator_takes_a_frame_of_runs_and_works_in_cross_validation() -> 
     assert whole == pytest.approx(model.fit(*table(runs())).predict(table(runs())[0]))
     answer = cross_val_predict(model, frame, frame["execution_time"], cv=4)
     assert np.mean(np.abs(answer / frame["execution_time"] - 1)) < 0.05
+
+
+def test_the_estimator_learns_the_layout_and_the_parameters_of_a_frame() -> None:
+    made = laid_out(40)
+    frame = metasched.frame_from_runs(made).astype({"problem_size": float})
+    model = ExecutionTimeRegressor().fit(frame, frame["execution_time"])
+    asked = frame.drop(columns="execution_time").sample(frac=1.0, random_state=2)
+    own = metasched.predictions_frame(metasched.fit(made), asked, 0.8)
+    assert model.predict(asked) == pytest.approx(own.execution_time.to_numpy())
+    assert model.predict_interval(asked, 0.8) == pytest.approx(own[["low", "high"]].to_numpy())
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict(asked) == pytest.approx(own.execution_time.to_numpy())
+    with pytest.raises(ValueError, match="parameter 'stpes' is unknown"):
+        model.predict(asked.assign(**{"parameter:stpes": 3.0}))
+    with pytest.raises(ValueError, match="row 0: threads is 0"):
+        ExecutionTimeRegressor().fit(frame.assign(threads=0), frame["execution_time"])
+
+
+def test_an_estimator_that_clips_learns_short_times_as_they_are() -> None:
+    X, y = table(runs())
+    short, clipped = 1e-3 * y, ExecutionTimeRegressor(method="published", outside="clip")
+    assert clipped.fit(X, short).predict(X) == pytest.approx(
+        ExecutionTimeRegressor("published").fit(X, short).predict(X)
+    )
+    assert clipped.predict(X) == pytest.approx(short, rel=0.1)
+    assert clipped.fit([*X, X[0]], [*short, -1.0]).predict(X).max() < 1.0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from metasched.records.errors import InputError, check_above_zero, check_count, check_fraction
@@ -119,10 +119,7 @@ class Run:
 
         A limit of more processes a node than it had is one that it never met.
         """
-        columns = Settings.of_cells(self.extra)
-        if columns.processes_per_node is None or columns.processes_per_node <= self.processors:
-            return columns
-        return replace(columns, processes_per_node=self.processors)
+        return Settings.of_cells(self.extra).within(self.processors)
 
     @property
     def user(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -139,6 +139,12 @@ class Settings:
     def text(self) -> str:
         """The settings as messages name them, such as ``processes_per_node 4, steps 100``."""
         return ", ".join(f"{name.removeprefix(PARAMETER)} {cell}" for name, cell in self.cells.items())
+
+    def within(self, processors: int) -> Settings:
+        """The same, with no more processes on a node than there are: a limit of more is one that is never met."""
+        if self.processes_per_node is None or self.processes_per_node <= processors:
+            return self
+        return replace(self, processes_per_node=processors)
 
     def check(self, processors: int) -> None:
         """Refuse, by InputError, more processes on a node than there are."""
