@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 
-def plain(value: float) -> str:
+def plain(value: float, digits: int = 4) -> str:
     """A number with at least four significant digits, where it is large without a power of ten, up to 1e15.
+
+    Parameters
+    ----------
+    value : the number.
+    digits : in place of the four.
 
     Examples
     --------
     >>> [plain(value) for value in (0.012345, 93.456, 9999.4, 9999.6, 123_456.7, 1e30, float("inf"))]
     ['0.01235', '93.46', '9999', '10000', '123457', '1e+30', 'inf']
     """
-    text = f"{value:.4g}"
+    text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text and abs(value) < 1e15 else text
 
 

@@ -1,7 +1,7 @@
 """Explains in one sentence the rank of a placement.
 
 The difference between two placements is put down to what made most of it: the predictor is asked what the better one
-would take with the other's processors, CPU, bandwidth or wait, one at a time.
+would take with the other's processors, CPU, bandwidth, wait, layout or model, one at a time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from metasched.plain_numbers import number_of, plain
 from metasched.records import Place, Placement, ResourceSet
 
+#: Significant digits that a number has at most, and the part of a time that is rounding.
+DIGITS, ROUNDED = 17, 1e-9
 #: The execution time (s) predicted on a cluster with a layout for processors, available CPU and bandwidth.
 Time = Callable[[Place, int, float, float], float]
 
@@ -40,37 +42,57 @@ class Cause:
             now + worse.queue_wait - better.queue_wait,
             alone * worse.slowdown,
         ]
-        if place != theirs.place and ours.cluster == theirs.cluster:
+        if place != theirs.place:
             times.append(stretch * self.time(theirs.place, p, cpu, bandwidth))
         direction = 1.0 if worse.completion >= better.completion else -1.0
         most = max(direction * time for time in times)
-        if most <= direction * now:
-            return (
-                "another cluster's model" if ours.cluster != theirs.cluster else "no difference according to the model"
-            )
+        if most - direction * now <= ROUNDED * now:
+            return "no difference according to the model"
         match [direction * time for time in times].index(most):
             case 0:
                 return f"{number_of(theirs.processors, 'processor')} instead of {p}"
             case 1:
-                return f"available CPU {theirs.available_cpu:.2f} instead of {cpu:.2f}"
+                return f"available CPU {_instead(theirs.available_cpu, cpu, decimals=2)}"
             case 2:
-                return f"bandwidth {plain(theirs.available_bandwidth)} instead of {plain(bandwidth)} Mbit/s"
+                return f"bandwidth {_instead(theirs.available_bandwidth, bandwidth)} Mbit/s"
             case 3:
-                return f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s"
+                return f"a wait of {_instead(worse.queue_wait, better.queue_wait, decimals=0)} s"
             case 4:
-                return f"jobs already running stretch it {worse.slowdown:.2f} instead of {stretch:.2f} times"
-        return f"{_said(theirs)} instead of {_said(ours)}"
+                return f"jobs already running stretch it {_instead(worse.slowdown, stretch, decimals=2)} times"
+        return "another cluster's model" if ours.cluster != theirs.cluster else _laid_out(theirs, ours)
 
 
-def _said(chosen: ResourceSet) -> str:
-    """The layout and the clock of a set in words."""
-    clock = "" if chosen.frequency is None else f"{chosen.frequency:g} MHz"
-    if clock and chosen.processes_per_node is None and chosen.threads == 1:
-        return clock
-    threads = f" of {chosen.threads} threads" if chosen.threads > 1 else ""
-    per_node = chosen.layout.get("processes_per_node", "any")
-    laid_out = f"{per_node} process{'' if per_node == 1 else 'es'} a node{threads}"
-    return f"{laid_out} at {clock}" if clock else laid_out
+def _instead(theirs: float, ours: float, decimals: int | None = None) -> str:
+    """One number instead of another, with as many decimals or with four digits, and more where they look alike."""
+    for more in range(DIGITS):
+        words = [
+            plain(each, 4 + more) if decimals is None else f"{each:.{decimals + more}f}" for each in (theirs, ours)
+        ]
+        if words[0] != words[1]:
+            break
+    return " instead of ".join(words)
+
+
+def _laid_out(theirs: ResourceSet, ours: ResourceSet) -> str:
+    """The layouts and the clocks of two sets as far as they differ."""
+    both = theirs, ours
+    limit, per_node = "", [each.layout.get("processes_per_node") for each in both]
+    if per_node[0] == per_node[1]:  # they differ in how many there could be
+        limit, per_node = "up to ", [each.processes_per_node for each in both]
+    processes = [
+        "any number of processes" if most is None else limit + number_of(int(most), "process", "processes")
+        for most in per_node
+    ]
+    sides = [
+        (
+            f"{laid_out} a node",
+            f"{number_of(each.threads, 'thread')} a process",
+            "the usual clock" if each.frequency is None else f"{each.frequency:g} MHz",
+        )
+        for each, laid_out in zip(both, processes, strict=True)
+    ]
+    differ = [pair for pair in zip(*sides, strict=True) if pair[0] != pair[1]]
+    return " instead of ".join(" and ".join(side) for side in zip(*differ, strict=True))
 
 
 def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int, shown: int | None) -> list[str]:

@@ -46,11 +46,12 @@ def rendered(
     sets = [each.resource_set for each in answered]
     predictions = [_predicted(each, predictors[each.place], problem_size, level, clusters[each.place]) for each in sets]
     times: dict[Place, dict[Point, float]] = {}
-    for place in dict.fromkeys(each.place for each in sets):
+    # The first is compared with the second, whether that is answered or not.
+    for place in dict.fromkeys(each.resource_set.place for each in (*answered, *ordered[1:2])):
         points = [point for each in sets if each.place == place for point in _monotone(each)]
         if place == first.place:
             points += [point for other in ordered[1:] for point in _instead(first, other.resource_set)]
-        elif place[0] == first.cluster:
+        else:
             points.append(_monotone(first)[0])
         points = list(dict.fromkeys(points))
         times[place] = dict(zip(points, expect_few(predictors[place], problem_size, points), strict=True))
@@ -59,7 +60,7 @@ def rendered(
     for each, prediction in zip(sets, predictions, strict=True):
         best.setdefault(each.cluster, prediction)
     warnings = dict.fromkeys(line for prediction in best.values() for line in prediction.warnings)
-    for place in sorted(times, key=lambda place: place[0]):
+    for place in sorted({each.place for each in sets}, key=lambda place: place[0]):
         columns = zip(
             *([times[place][point] for point in _monotone(each)] for each in sets if each.place == place), strict=True
         )

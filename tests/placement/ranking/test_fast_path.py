@@ -211,6 +211,13 @@ def test_the_reason_names_what_the_next_best_lacks() -> None:
     assert found is not None
     expected = rank([state], {"c": Known(traffic=0.0)}, question).placements[0]
     assert found.placement.reason == expected.reason
+    other = ClusterState.make("d", ["m0", "m1"], available_cpu=[0.99, 0.5])
+    models = {"c": Known(traffic=0.0), "d": Known(work=150.0, traffic=0.0)}
+    question = replace(question, constraints=Constraints(processors=(1,)))
+    found = quick([state, other], models, question)
+    assert found is not None
+    assert found.placement.reason == rank([state, other], models, question).placements[0].reason
+    assert found.placement.reason == "best; the next is 51.5% slower: another cluster's model"
 
 
 def test_what_is_not_quick_is_left_to_the_ranker() -> None:

@@ -171,6 +171,16 @@ def test_reasons_compare_with_the_best_and_the_next() -> None:
     assert few[1].reason.endswith(": 1 processor instead of 2")
 
 
+def test_a_slower_cluster_is_not_put_down_to_a_little_less_cpu() -> None:
+    both = [cluster("a", cpus=(0.9,)), cluster("b", cpus=(0.89,))]
+    apart = {"a": Known(work=10.0, traffic=0.0), "b": Known(work=100.0, traffic=0.0)}
+    first, second = rank(both, apart, 1.0).placements
+    assert first.reason == "best; the next is 911.2% slower: another cluster's model"
+    assert second.reason == "911.2% slower: another cluster's model"
+    first, second = rank(both, Known(traffic=0.0), 1.0).placements
+    assert second.reason == "1.1% slower: available CPU 0.89 instead of 0.90"
+
+
 @pytest.mark.parametrize("problem_size", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_problem_size_that_is_none_is_refused(problem_size) -> None:
     with pytest.raises(InputError, match="problem_size"):
