@@ -124,7 +124,7 @@ def _scripts(name: str, conf: dict[str, str], user: User) -> Iterator[Finding]:
             without = f"{path} does not call {script}"
             yield Finding(check, "wrong", without, f"add to it: /etc/slurm/metasched/{script} || true")
             continue
-        if own != Path(path) and (why := user.may(own, "rx")):
+        if why := user.may(own, "rx"):
             yield Finding(check, "wrong", why, f"let {user.name} run it: chmod 0755 {own}")
             continue
         yield from _run(check, own, user)

@@ -208,6 +208,13 @@ def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(besi
     assert wrong(beside_own) == {"epilog"}
 
 
+def test_a_hook_that_a_sites_own_calls_must_be_executable(beside_own: Path) -> None:
+    called = beside_own / "metasched" / "metasched-epilog"
+    called.chmod(0o644)
+    (finding,) = [each for each in found(beside_own) if each.state != "well"]
+    assert (finding.check, finding.remedy.rpartition(": ")[2]) == ("c8: epilog", f"chmod 0755 {called}")
+
+
 @needs_lua
 def test_the_syntax_of_metascheds_script_is_checked_beside_a_sites_own_hook(beside_own: Path) -> None:
     (beside_own / "metasched" / "job_submit.lua").write_text("local x = = 1 -- /v1/placements\n")
