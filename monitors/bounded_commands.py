@@ -22,13 +22,14 @@ class ExitError(RuntimeError):
 
     Parameters
     ----------
-    message : what it printed, in one line.
+    command : its words.
+    reason : what it printed on stderr, in one line.
     status : its exit status, negative for the signal that ended it.
     """
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, command: str, reason: str, status: int) -> None:
+        super().__init__(f"{command} failed with status {status}: {reason[:500]}")
+        self.reason, self.status = reason, status
 
 
 def run(*words: str, environment: Mapping[str, str], timeout: float, given: Path | None = None) -> str:
@@ -77,8 +78,7 @@ def run(*words: str, environment: Mapping[str, str], timeout: float, given: Path
                 raise RuntimeError(f"{words[0]} prints more than {MOST_OUTPUT:,} bytes") from None
             raise
     if status:
-        reason = " ".join(said.decode(errors="replace").split())
-        raise ExitError(f"{' '.join(words)} failed with status {status}: {reason[:500]}", status)
+        raise ExitError(" ".join(words), " ".join(said.decode(errors="replace").split()), status)
     return printed.decode(errors="surrogateescape")
 
 

@@ -86,3 +86,10 @@ def ask_daemon(config: Path | None, url: str | None, method: str, path: str, doc
     from metasched.client.connection import ask_configured
 
     return ask_configured(configuration(config).listen, method, path, document, url=url)
+
+
+def daemon_address(config: Path | None, url: str | None) -> str:
+    """The URL or the socket at which :func:`ask_daemon` finds the daemon."""
+    from metasched.client.connection import address_of
+
+    return url or address_of(configuration(config).listen)

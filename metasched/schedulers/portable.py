@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from metasched.records import InputError
-from metasched.schedulers.submission import JobRequest
+from metasched.schedulers.submission import JobRequest, directives
 from metasched.slurm_times import span
 
 #: Texts that can be written into a script unchanged; PSI/J would change others.
 _PLAIN = re.compile(r"[\w@%+=:,./-]{1,1000}", re.ASCII)
+#: The option of sbatch for an array, which it takes shortened too.
+_ARRAY = re.compile(r"-a.*|--ar(?:r(?:ay?)?)?(?:=.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,12 @@ class Portable:
         """The mark as a variable of Grid Engine, whose jobs have no comment; empty if there is none."""
         mark = self.comment.partition("metasched:")[2]
         return f"metasched={mark}" if mark else ""
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the script asks for an array of jobs, in a line for Slurm or for Grid Engine."""
+        script = str(self.script)
+        return "-t" in directives(script, "#$") or any(map(_ARRAY.fullmatch, directives(script, "#SBATCH")))
 
 
 class _Parser(argparse.ArgumentParser):

@@ -7,7 +7,6 @@ of the user. The files say how far each job has got.
 from __future__ import annotations
 
 import fcntl
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from metasched.records import InputError
 from metasched.schedulers.portable import Portable
 from metasched.sites.resending import Resendable
 from metasched.store.files.user_folders import state_folder
-from metasched.store.files.whole_files import read_text, write_text_atomically
+from metasched.store.files.whole_files import read_text, write_bytes_atomically, write_text_atomically
 from metasched.validation import first_error
 
 
@@ -32,6 +31,7 @@ class KeptJob:
     state : how far it has got.
     job : what is submitted; its script is a copy of ours.
     paths, folder, held_by : of its data, as for ``metasched sites submit``.
+    daemon : where the grid's daemon was asked that knows it; empty where that was not kept.
     """
 
     state: Resendable
@@ -39,6 +39,7 @@ class KeptJob:
     paths: tuple[Path, ...]
     folder: str
     held_by: tuple[str, ...]
+    daemon: str = ""
 
 
 _KEPT = TypeAdapter(KeptJob)
@@ -49,7 +50,7 @@ def folder() -> Path:
     return state_folder("sent")
 
 
-def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str]) -> None:
+def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str], daemon: str) -> None:
     """Store a submitted job with a copy of its script, so that exactly this can be submitted elsewhere.
 
     Parameters
@@ -57,36 +58,31 @@ def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Se
     uid : what names it at the grid's daemon.
     job : that was submitted.
     paths, there, held_by : of its data.
+    daemon : where the grid's daemon was asked.
 
     Raises
     ------
-    OSError
+    OSError, InputError
         When it cannot be written.
     """
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     script = folder() / f"{uid}.script"
-    shutil.copyfile(job.script, script)
-    script.chmod(0o700)
+    write_bytes_atomically(script, job.script.read_bytes(), mode=0o700)
     whole = tuple(path.absolute() for path in paths)
-    save(KeptJob(Resendable(uid), replace(job, script=script), whole, there, tuple(held_by)))
+    save(KeptJob(Resendable(uid), replace(job, script=script), whole, there, tuple(held_by), daemon))
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Hold the jobs against every other command of the user that sends them elsewhere.
-
-    Raises
-    ------
-    RuntimeError
-        When another one is at work.
-    """
+def alone() -> Iterator[bool]:
+    """Hold the jobs against every other command of the user that sends them elsewhere; whether none is at work."""
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder() / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RuntimeError("another metasched sites resend is running") from None
-        yield
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def save(kept: KeptJob) -> None:
@@ -101,16 +97,20 @@ def drop(uid: str) -> None:
             (folder() / f"{uid}.{ending}").unlink()
 
 
-def kept_jobs() -> Iterator[KeptJob]:
-    """The jobs that may be sent elsewhere, in any order.
+def kept_files() -> list[Path]:
+    """The files of the jobs that may be sent elsewhere, in any order."""
+    return sorted(folder().glob("*.json"))
+
+
+def kept_job(path: Path) -> KeptJob:
+    """The job of a file.
 
     Raises
     ------
     InputError
-        When a file cannot be read; it may be of a job that is on its way, so it is not passed over.
+        When it cannot be read; it may be of a job that is on its way, so it is not passed over.
     """
-    for path in sorted(folder().glob("*.json")):
-        try:
-            yield _KEPT.validate_json(read_text(path))
-        except ValidationError as error:
-            raise InputError(f"does not say in what state its job is: {first_error(error)}", where=str(path)) from None
+    try:
+        return _KEPT.validate_json(read_text(path))
+    except ValidationError as error:
+        raise InputError(f"does not say in what state its job is: {first_error(error)}", where=str(path)) from None

@@ -3,7 +3,7 @@
 A job is held before it is cancelled, so that it cannot start in between, and it is submitted elsewhere as a held one,
 which is released once its number is known and recorded. Each step is written down before the next one begins, and can
 be done again: whatever fails or is killed, the next attempt goes on from there. A submission whose number never came
-back may leave a held job behind, which does not run.
+back may leave a held job behind, which does not run; the result names the site.
 
 ====== ============================================ =================================================================
 step   what is certain                              what is done next
@@ -18,7 +18,7 @@ there  it is held elsewhere, its number known       the number is reported, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
@@ -29,7 +29,7 @@ from monitors.one_line import one_line
 
 Step = Literal["sent", "leaves", "held", "gone", "there"]
 STEPS: tuple[Step, ...] = get_args(Step)
-#: States of a job by its scheduler: pending, held, started (it runs or has ended), cancelled, or unknown.
+#: States of a job by its scheduler: pending, held, started (it runs, has ended, or is another job), cancelled, unknown.
 JobState = Literal["waiting", "held", "started", "cancelled", "unknown"]
 
 
@@ -43,6 +43,7 @@ class Resendable:
     step : what is certain of it.
     site, job : where it is, and its number there.
     data, seconds : of what was brought there (GB, s).
+    unclear : sites that may hold it without having said its number.
     """
 
     uid: str
@@ -51,6 +52,7 @@ class Resendable:
     job: str = ""
     data: float = 0.0
     seconds: float = 0.0
+    unclear: tuple[str, ...] = ()
 
 
 class SiteOperations(Protocol):
@@ -69,7 +71,17 @@ class SiteOperations(Protocol):
         """End a job that waits or is held, before it has run."""
 
     def submit_held(self, site: str, partition: str) -> tuple[str, float, float]:
-        """Transfer the data and submit the job as a held one: its number, the data (GB) and the duration (s)."""
+        """Transfer the data and submit the job as a held one: its number, the data (GB) and the duration (s).
+
+        Raises
+        ------
+        UnclearError
+            When the site was reached, and may hold the job or not.
+        """
+
+
+class UnclearError(RuntimeError):
+    """A site may have accepted a job, or not: it was reached, and its answer did not come back."""
 
 
 #: Asks the grid's daemon: method, path, document.
@@ -158,10 +170,19 @@ class _Attempt:
             raise
         except InputError:  # forgotten there, but not here
             sites = [{"site": self._job.site, "partition": ""}]
-        found = _submitted(sites, self._operations)
-        if found is None:
-            return "no site takes it now; it is tried again"
-        return self._note(step="there", site=found[0], job=found[1], data=found[2], seconds=found[3])
+        for each in sites:
+            known = self._job.unclear
+            # If this is killed before the number is known, the site may hold the job.
+            self._note(unclear=tuple(dict.fromkeys((*known, each["site"]))))
+            try:
+                number, data, seconds = self._operations.submit_held(each["site"], each["partition"])
+            except UnclearError:
+                continue
+            except (RuntimeError, InputError):
+                self._note(unclear=known)
+                continue
+            return self._note(step="there", site=each["site"], job=number, data=data, seconds=seconds, unclear=known)
+        return f"no site takes it now; it is tried again{self._left_behind}"
 
     def arrive(self) -> str:
         """Report where a job is, and release it there."""
@@ -172,8 +193,15 @@ class _Attempt:
             self._operations.release(job.site, job.job)
             if self._state() == "held":
                 return f"it is held at {job.site}, which does not release it yet"
-        self._note(step="sent")
-        return f"it is at {job.site} now, as job {job.job}"
+        result = f"it is at {job.site} now, as job {job.job}{self._left_behind}"
+        self._note(step="sent", unclear=())
+        return result
+
+    @property
+    def _left_behind(self) -> str:
+        """What is to be said of sites that may hold the job as well."""
+        sites = " and ".join(self._job.unclear)
+        return f"; {sites} may also have a held job of its name, to be cancelled there" if sites else ""
 
     def _state(self) -> JobState:
         return self._operations.state_of(self._job.site, self._job.job)
@@ -200,13 +228,3 @@ def _may_be_forgotten() -> Iterator[None]:
         raise
     except InputError:
         pass
-
-
-def _submitted(sites: Sequence[Mapping[str, Any]], operations: SiteOperations) -> tuple[str, str, float, float] | None:
-    """Where the job was submitted, its number there, and the data that was brought; None where no site takes it."""
-    for each in sites:
-        try:
-            return each["site"], *operations.submit_held(each["site"], each["partition"])
-        except (RuntimeError, InputError):
-            continue
-    return None

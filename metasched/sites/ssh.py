@@ -18,14 +18,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from metasched.schedulers.portable import Portable
+from metasched.sites.resending import UnclearError
+from metasched.store.files.whole_files import refusal
 from monitors.bounded_commands import ExitError, run
 
 #: Time limit of a submission, and for how long an unused connection stays open (s).
 TIMEOUT, PERSISTS = 60.0, 600
 #: Time limit of a data transfer (s).
 LONGEST = 86_400.0
-#: The exit status of OpenSSH where the connection failed or was lost.
-LOST = 255
+#: Exit statuses with which a command at a site refuses. Larger ones are of a shell whose command was killed, and 255 is
+#: OpenSSH's own where the connection failed or was lost.
+REFUSED = range(1, 128)
+#: What a scheduler's command says that has sent its request and got no answer: the job may have been accepted.
+_UNANSWERED = re.compile(r"(?:failed|error).*(?:timed? ?out|receiv|zero bytes|read error|unexpected message)", re.I)
 _NUMBER = re.compile(r"(?P<number>\d{1,18})(?:[.;].*)?", re.ASCII)
 _DESTINATION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,254}", re.ASCII)
 #: Bytes in a gigabyte.
@@ -70,10 +75,6 @@ def submit_words(job: Portable, scheduler: str, partition: str = "", *, held: bo
     return [*words, "-ac", job.context] if job.context else words
 
 
-class UnclearError(RuntimeError):
-    """A site may have accepted a job, or not: it was reached, and its answer did not come back."""
-
-
 def submit(destination: str, job: Portable, words: Sequence[str]) -> str:
     """Submit a job at a site; its number there.
 
@@ -97,7 +98,7 @@ def submit(destination: str, job: Portable, words: Sequence[str]) -> str:
             environment={}, timeout=TIMEOUT, given=job.script,
         )  # fmt: skip
     except RuntimeError as error:
-        if isinstance(error, ExitError) and error.status != LOST:
+        if isinstance(error, ExitError) and error.status in REFUSED and not _UNANSWERED.search(error.reason):
             raise
         raise UnclearError(str(error)) from None
     # What the login shell there prints comes before.
@@ -137,7 +138,10 @@ def bring(destination: str, paths: Sequence[Path], folder: str = "") -> tuple[fl
     RuntimeError
         When it cannot be copied.
     """
-    began, size = time.monotonic(), size_of(paths)
+    try:
+        began, size = time.monotonic(), size_of(paths)
+    except OSError as error:
+        raise RuntimeError(f"{error.filename} cannot be read: {refusal(error)}") from None
     names = [f"{path.absolute()}" for path in paths]
     run("scp", "-r", "-p", "-q", *_shared(), "--", *names, f"{_checked(destination)}:{folder}", environment={},
         timeout=LONGEST)  # fmt: skip
@@ -152,10 +156,13 @@ def size_of(paths: Sequence[Path]) -> float:
 
 def _shared() -> list[str]:
     folder = Path(tempfile.gettempdir()) / f"metasched-ssh-{os.geteuid()}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
+    try:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+    except OSError as error:
+        raise RuntimeError(f"{folder} cannot be made: {refusal(error)}") from None
     # Anyone may make a folder of that name; connections of ours may lie only in one of our own.
-    found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise RuntimeError(f"{folder} is open to others, expected a folder of our own with mode 700")
     options: Mapping[str, str] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ _HELD = ("JobHeldUser", "JobHeldAdmin")
 _WORDS = {
     "slurm": {
         "hold": ("scontrol", "hold"), "release": ("scontrol", "release"), "cancel": ("scancel",),
-        "state": ("squeue", "--noheader", "--states=all", "--me", "--format=%A|%T|%r"),
+        "state": ("squeue", "--noheader", "--states=all", "--me", "--format=%F|%T|%r|%j"),
     },
     "grid_engine": {
         "hold": ("qhold",), "release": ("qrls",), "cancel": ("qdel",), "state": ("qstat", "-xml"),
@@ -27,48 +27,64 @@ _WORDS = {
 }  # fmt: skip
 
 
-def slurm_state(listed: str, job: str) -> JobState:
+def slurm_state(listed: str, job: str, name: str) -> JobState:
     r"""The state of a job by squeue.
 
     Parameters
     ----------
-    listed : lines of number, state and reason.
-    job : its number.
+    listed : lines of number, state, reason and name; the tasks of an array have one number.
+    job, name : its number and its name.
 
     Examples
     --------
-    >>> [slurm_state("7|PENDING|JobHeldUser\n8|RUNNING|None\n", each) for each in ("7", "8", "9")]
-    ['held', 'started', 'unknown']
+    >>> listed = "7|PENDING|JobHeldUser|cg\n8|RUNNING|None|cg\n8|PENDING|JobHeldUser|cg\n"
+    >>> [slurm_state(listed, each, "cg") for each in ("7", "8", "9")], slurm_state(listed, "7", "lu")
+    (['held', 'started', 'unknown'], 'started')
     """
-    for line in listed.splitlines():
-        number, _, rest = line.strip().partition("|")
-        state, _, reason = rest.partition("|")
-        if number == job:
-            if state == "PENDING":
-                return "held" if reason in _HELD else "waiting"
-            return "cancelled" if state == "CANCELLED" else "started"
-    return "unknown"
+    rows = [[*line.strip().split("|", 3), "", "", ""] for line in listed.splitlines()]
+    return _of_tasks(_slurm_task(row[1], row[2]) if row[3] == name else "started" for row in rows if row[0] == job)
 
 
-def grid_engine_state(listed: str, job: str) -> JobState:
+def _slurm_task(state: str, reason: str) -> JobState:
+    if state == "PENDING":
+        return "held" if reason in _HELD else "waiting"
+    return "cancelled" if state == "CANCELLED" else "started"
+
+
+def grid_engine_state(listed: str, job: str, name: str) -> JobState:
     """The state of a job by the document of qstat, which does not show ended jobs; RuntimeError if it is none.
 
     Examples
     --------
-    >>> listed = "<q><job_list><JB_job_number>7</JB_job_number><state>hqw</state></job_list></q>"
-    >>> grid_engine_state(listed, "7"), grid_engine_state(listed, "8")
-    ('held', 'unknown')
+    >>> fields = "<JB_job_number>7</JB_job_number><JB_name>cg</JB_name><state>hqw</state>"
+    >>> listed = f"<q><job_list>{fields}</job_list></q>"
+    >>> grid_engine_state(listed, "7", "cg"), grid_engine_state(listed, "8", "cg"), grid_engine_state(listed, "7", "lu")
+    ('held', 'unknown', 'started')
     """
     try:
         jobs = [each for each in parsed(listed).iter("job_list") if each.findtext("JB_job_number") == job]
     except ValueError as error:
         raise RuntimeError(f"qstat does not print XML: {error}") from None
-    if not jobs:
-        return "unknown"
-    state = jobs[0].findtext("state", "")
+    return _of_tasks(
+        _grid_engine_task(each.findtext("state", "")) if each.findtext("JB_name") == name else "started"
+        for each in jobs
+    )
+
+
+def _grid_engine_task(state: str) -> JobState:
     if "qw" not in state:
         return "started"
     return "held" if "h" in state else "waiting"
+
+
+def _of_tasks(states: Iterable[JobState]) -> JobState:
+    """The state of a job by those of its tasks: it has started once one has, and is held only as a whole.
+
+    A job that is called otherwise counts as started: numbers are given again, and what is not ours is left alone.
+    """
+    found = {*states}
+    order: tuple[JobState, ...] = ("started", "waiting", "held", "cancelled")
+    return next((each for each in order if each in found), "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +109,7 @@ class SshOperations:
         """The state of a job by the site's scheduler."""
         _, scheduler = self._reached(site)
         listed = self._run(site, "state")
-        return slurm_state(listed, job) if scheduler == "slurm" else grid_engine_state(listed, job)
+        return (slurm_state if scheduler == "slurm" else grid_engine_state)(listed, job, self.job.name)
 
     def hold(self, site: str, job: str) -> None:
         """Keep a waiting job from starting."""

@@ -59,6 +59,20 @@ def test_a_scheduler_that_psij_hands_no_jobs_to_is_named() -> None:
         handed_over(portable(["/bin/true"]), FluxSource("f"))
 
 
+@pytest.mark.parametrize(
+    ("line", "array"),
+    [
+        ("#SBATCH --array=1-9", True), ("#SBATCH -J x -a 1-9", True), ("#SBATCH -a1-9", True), ("#SBATCH --ar 1", True),
+        ("#$ -t 1-9", True), ("#SBATCH -t 10 --account=a", False), ("#$ -N t", False), ("echo -t", False),
+    ],
+)  # fmt: skip
+def test_a_script_that_asks_for_an_array_is_known(line: str, array: bool, tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text(f"#!/bin/sh\n{line}\n")
+    script.chmod(0o755)
+    assert portable([str(script)]).is_array is array
+
+
 def test_what_a_script_says_counts_where_the_command_says_nothing(tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\n#SBATCH -p slow -n 3\n#SBATCH --comment='metasched:app=cg,n=5'\n")

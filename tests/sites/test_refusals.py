@@ -60,4 +60,4 @@ def test_a_question_passes_through_few_grids() -> None:
 
 def test_what_is_no_xml_tells_nothing_of_a_job() -> None:
     with pytest.raises(RuntimeError, match=r"^qstat does not print XML: "):
-        grid_engine_state("busy", "7")
+        grid_engine_state("busy", "7", "cg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from metasched.client.connection import DeniedError
 from metasched.schedulers.portable import portable
 from metasched.sites import resendable_jobs
 from metasched.sites.question import SitesQuestion
-from metasched.sites.resending import JobState, Resendable, resend
+from metasched.sites.resending import JobState, Resendable, UnclearError, resend
 from tests.sites.answers import answer, placement, waiting
 from tests.sites.test_grid import Clock, Daemons, grid
 
@@ -145,7 +146,7 @@ def whole_way() -> int:
     return world.calls
 
 
-CALLS, SUBMITS = 19, 12
+CALLS, SUBMITS = 20, 13
 
 
 def test_a_job_goes_to_the_other_site_and_stays_there() -> None:
@@ -160,7 +161,7 @@ def test_a_job_is_neither_lost_nor_run_twice_whatever_fails(fails_at: int, after
     for starts_at in range(-1, CALLS + 6):
         world = World()
         world.fails_at, world.after, world.error, world.starts_at = fails_at, after, error, starts_at
-        for _ in range(4):
+        for _ in range(5):
             world.attempt()
             assert len(world.started) <= 1
         world.check()
@@ -191,6 +192,31 @@ def test_a_job_that_no_site_takes_is_tried_again_until_one_does() -> None:
     world.submit_held = submit  # type: ignore[method-assign]
     assert world.attempt() == "it is at west now, as job 2"
     world.check()
+
+
+def test_a_held_job_whose_number_is_lost_is_told_of() -> None:
+    world = World()
+    submit = world.submit_held
+
+    def lose(site: str, partition: str) -> tuple[str, float, float]:
+        submit(site, partition)
+        raise UnclearError("no number")
+
+    world.submit_held = lose  # type: ignore[method-assign]
+    left = "; west and east may also have a held job of its name, to be cancelled there"
+    assert world.attempt() == f"no site takes it now; it is tried again{left}"
+    world.submit_held = submit  # type: ignore[method-assign]
+    assert world.attempt() == f"it is at west now, as job 4{left}"
+    assert [state for state in world.jobs.values() if state != "cancelled"] == ["held", "held", "waiting"]
+    world = World()
+    world.fails_at, world.after = SUBMITS, True
+    world.attempt()
+    assert (
+        world.attempt()
+        == "it is at west now, as job 3; west may also have a held job of its name, to be cancelled there"
+    )
+    assert world.kept is not None
+    assert world.kept.unclear == ()
 
 
 def test_a_job_that_somebody_else_cancels_or_releases_is_not_sent_again() -> None:
@@ -238,18 +264,20 @@ def test_files_keep_the_job_with_its_script_as_it_was(tmp_path: Path, monkeypatc
     script.write_text("#!/bin/sh\necho first\n")
     script.chmod(0o755)
     job = portable(["-n", "4", "-t", "90", "--comment=metasched:app=cg,n=900,steps=5", str(script)])
-    assert [*resendable_jobs.kept_jobs()] == []
-    resendable_jobs.keep("0a", job, [script], "there", ["east"])
+    assert resendable_jobs.kept_files() == []
+    resendable_jobs.keep("0a", job, [script], "there", ["east"], "/grid.sock")
     script.write_text("#!/bin/sh\necho changed\n")
-    (found,) = resendable_jobs.kept_jobs()
+    (found,) = map(resendable_jobs.kept_job, resendable_jobs.kept_files())
     assert (found.job.asked, found.job.name, found.job.output) == (job.asked, job.name, job.output)
     assert "first" in found.job.script.read_text()
-    assert (found.paths, found.folder, found.held_by) == ((script,), "there", ("east",))
-    with resendable_jobs.alone(), pytest.raises(RuntimeError, match="another"), resendable_jobs.alone():
-        pass
-    (resendable_jobs.folder() / "0b.json").write_text("{}")
+    assert os.access(found.job.script, os.X_OK)
+    assert (found.paths, found.folder, found.held_by, found.daemon) == ((script,), "there", ("east",), "/grid.sock")
+    with resendable_jobs.alone() as first, resendable_jobs.alone() as second:
+        assert (first, second) == (True, False)
+    broken = resendable_jobs.folder() / "0b.json"
+    broken.write_text("{}")
     with pytest.raises(ValueError, match=r"0b\.json"):
-        [*resendable_jobs.kept_jobs()]
+        resendable_jobs.kept_job(broken)
     resendable_jobs.drop("0a")
     resendable_jobs.drop("0b")
-    assert [*resendable_jobs.kept_jobs()] == []
+    assert resendable_jobs.kept_files() == []

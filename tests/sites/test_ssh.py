@@ -11,6 +11,7 @@ import pytest
 
 from metasched.schedulers.portable import Portable, portable
 from metasched.sites import ssh
+from metasched.sites.resending import UnclearError
 from metasched.sites.ssh_operations import SshOperations, grid_engine_state, slurm_state
 
 #: Stand in for ssh, which gives the last word to a shell, as sshd does, and for scp.
@@ -62,24 +63,39 @@ def test_what_is_no_number_is_refused(said: str, job: Portable) -> None:
         submitted(job, "echo", said)
 
 
-@pytest.mark.parametrize("command", ["echo 17; exit 255", "true"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 17; exit 255", "true", "exit 137",
+        # Of schedulers that have taken a request and did not answer it in time.
+        "echo sbatch: error: Batch job submission failed: Socket timed out on send/recv operation >&2; exit 1",
+        "echo sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received >&2; exit 1",
+        "echo Unable to run job: failed receiving gdi request response, message receive timeout >&2; exit 1",
+    ],
+)  # fmt: skip
 def test_a_job_whose_answer_is_lost_may_have_been_accepted(command: str, job: Portable) -> None:
-    with pytest.raises(ssh.UnclearError):
+    with pytest.raises(UnclearError):
         submitted(job, "sh", "-c", command)
 
 
-@pytest.mark.parametrize("status", [1, 3, 254])
+def test_a_job_whose_connection_was_killed_may_have_been_accepted(job: Portable, programs: Path) -> None:
+    put(programs, "ssh", 'for word; do :; done\n[ "$word" = true ] || kill -9 $$\n')
+    with pytest.raises(UnclearError, match="status -9"):
+        submitted(job, "sbatch")
+
+
+@pytest.mark.parametrize("status", [1, 3, 127])
 def test_a_job_that_is_refused_was_not_accepted(status: int, job: Portable) -> None:
     with pytest.raises(RuntimeError, match=f"status {status}") as refused:
         submitted(job, "sh", "-c", f"exit {status}")
-    assert not isinstance(refused.value, ssh.UnclearError)
+    assert not isinstance(refused.value, UnclearError)
 
 
 def test_a_site_that_is_not_reached_has_accepted_nothing(job: Portable, programs: Path) -> None:
     put(programs, "ssh", "exit 255\n")
     with pytest.raises(RuntimeError, match="status 255") as failed:
         submitted(job, "true")
-    assert not isinstance(failed.value, ssh.UnclearError)
+    assert not isinstance(failed.value, UnclearError)
 
 
 def test_a_command_that_fails_is_said_in_one_line(job: Portable) -> None:
@@ -126,6 +142,20 @@ def test_what_is_brought_is_measured(tmp_path: Path) -> None:
     assert seconds > 0.0
 
 
+def test_data_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=f"{tmp_path}/gone cannot be read: no such file"):
+        ssh.bring("grid@east", [tmp_path / "gone"])
+
+
+def test_connections_that_have_no_place_are_refused(
+    job: Portable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(ssh.tempfile, "gettempdir", lambda: str(tmp_path / "file"))
+    with pytest.raises(RuntimeError, match=f"{tmp_path}/file/metasched-ssh-.* cannot be made: not a directory"):
+        submitted(job, "echo", "17")
+
+
 def test_connections_lie_in_a_folder_of_our_own_alone(
     job: Portable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,8 +190,8 @@ def test_works_at_a_site_are_commands_of_its_scheduler(
 ) -> None:
     ran: list[tuple[str, str]] = []
     printed = {
-        "squeue": "8|PENDING|JobHeldAdmin\n",
-        "qstat": "<q><job_list><JB_job_number>8</JB_job_number></job_list></q>",
+        "squeue": "8|PENDING|JobHeldAdmin|job.sh\n",
+        "qstat": "<q><job_list><JB_job_number>8</JB_job_number><JB_name>job.sh</JB_name></job_list></q>",
     }
 
     def command(destination: str, words: list[str]) -> str:
@@ -179,7 +209,7 @@ def test_works_at_a_site_are_commands_of_its_scheduler(
     assert ran == [
         ("me@east", "scontrol hold 8"), ("me@east", "scontrol release 8"), ("me@east", "scancel 8"),
         ("west", "qhold 8"), ("west", "qrls 8"), ("west", "qdel 8"),
-        ("me@east", "squeue --noheader --states=all --me '--format=%A|%T|%r'"), ("west", "qstat -xml"),
+        ("me@east", "squeue --noheader --states=all --me '--format=%F|%T|%r|%j'"), ("west", "qstat -xml"),
     ]  # fmt: skip
     ran.clear()
     assert made.submit("east", "new") == ("17", 2.0, 30.0)
@@ -197,19 +227,35 @@ def test_works_at_a_site_are_commands_of_its_scheduler(
 @pytest.mark.parametrize(
     ("listed", "state"),
     [
-        ("8|PENDING|Priority", "waiting"), ("8|PENDING|JobHeldUser", "held"), ("8|PENDING|JobHeldAdmin", "held"),
-        ("8|CANCELLED|None", "cancelled"), ("8|COMPLETED|None", "started"), ("80|PENDING|Priority", "unknown"),
-        ("", "unknown"), ("7|RUNNING|None\n 8|PENDING|Resources ", "waiting"),
+        ("8|PENDING|Priority|cg", "waiting"), ("8|PENDING|JobHeldUser|cg", "held"),
+        ("8|PENDING|JobHeldAdmin|cg", "held"), ("8|CANCELLED|None|cg", "cancelled"),
+        ("8|COMPLETED|None|cg", "started"), ("80|PENDING|Priority|cg", "unknown"),
+        ("", "unknown"), ("7|RUNNING|None|cg\n 8|PENDING|Resources|cg ", "waiting"),
+        # An array is what the furthest of its tasks is.
+        ("8|PENDING|JobHeldUser|cg\n8|RUNNING|None|cg", "started"),
+        ("8|CANCELLED|None|cg\n8|COMPLETED|None|cg", "started"),
+        ("8|PENDING|JobHeldUser|cg\n8|PENDING|Priority|cg", "waiting"),
+        ("8|CANCELLED|x|cg\n8|PENDING|JobHeldUser|cg", "held"),
+        # Another job of the same number is nothing to change.
+        ("8|PENDING|Priority|a|cg", "started"), ("8|CANCELLED|None|lu", "started"), ("8|PENDING", "started"),
     ],
 )  # fmt: skip
 def test_the_state_of_a_job_by_squeue(listed: str, state: str) -> None:
-    assert slurm_state(listed, "8") == state
+    assert slurm_state(listed, "8", "cg") == state
 
 
 @pytest.mark.parametrize(
-    ("letters", "state"), [("qw", "waiting"), ("hqw", "held"), ("r", "started"), ("hr", "started"), ("Eqw", "waiting")]
-)
-def test_the_state_of_a_job_by_qstat(letters: str, state: str) -> None:
-    listed = "<q><job_list><JB_job_number>{}</JB_job_number><state>{}</state></job_list>{}</q>"
-    assert grid_engine_state(listed.format("8", letters, ""), "8") == state
-    assert grid_engine_state(listed.format("80", letters, ""), "8") == "unknown"
+    ("letters", "state"),
+    [
+        (["qw"], "waiting"), (["hqw"], "held"), (["r"], "started"), (["hr"], "started"), (["Eqw"], "waiting"),
+        (["hqw", "r"], "started"), (["hqw", "qw"], "waiting"),
+    ],
+)  # fmt: skip
+def test_the_state_of_a_job_by_qstat(letters: list[str], state: str) -> None:
+    def listed(number: str) -> str:
+        row = f"<job_list><JB_job_number>{number}</JB_job_number><JB_name>cg</JB_name><state>{{}}</state></job_list>"
+        return f"<q>{''.join(row.format(each) for each in letters)}</q>"
+
+    assert grid_engine_state(listed("8"), "8", "cg") == state
+    assert grid_engine_state(listed("8"), "8", "lu") == "started"
+    assert grid_engine_state(listed("80"), "8", "cg") == "unknown"

@@ -7,6 +7,7 @@ is done sooner at the other site is certain then, although nothing has shown yet
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -85,7 +86,8 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
             for daemon in (home, far, made.grid):
                 daemon.stop()
             sshd.stop()
-            (Path.home() / f"{NAME}.out").unlink(missing_ok=True)
+            for each in Path.home().glob(f"{NAME}*.out"):
+                each.unlink()
 
 
 def script_of(folder: Path, seconds: int) -> Path:
@@ -103,6 +105,24 @@ def test_a_job_runs_in_a_real_slurm_behind_sshd_and_its_outcome_comes_back(grid:
     until(lambda: grid.sent(job)["state"] == "ended", 120.0)
     assert 10.0 < grid.sent(job)["took"] < 60.0
     assert (tmp_path / "ran").read_text() == f"it's {job}\n"
+
+
+def test_a_job_that_a_busy_slurmctld_takes_after_sbatch_has_given_up_is_submitted_nowhere_else(
+    grid: Grid, tmp_path: Path
+) -> None:
+    controller = int((grid.slurm.folder / "slurmctld.pid").read_text())
+    grid.far.start()
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        job = ("-J", f"{NAME}-late", "-n", "4", "--comment=metasched:app=cg,n=900", str(script_of(tmp_path, 1)))
+        done = grid.verb("submit", "--data", "0", "--", *job)
+    finally:
+        os.kill(controller, signal.SIGCONT)
+        grid.far.stop()
+    assert done.returncode == 1, done.stdout
+    assert "may have accepted the job, look there before you submit it again: " in done.stderr
+    until(lambda: (tmp_path / "ran").exists(), 60.0)
+    assert grid.slurm.run("squeue", "--noheader", "--states=all", f"--name={NAME}-late").count("\n") == 1
 
 
 def test_a_job_that_waits_is_sent_to_another_site_and_runs_once(grid: Grid, tmp_path: Path) -> None:

@@ -6,18 +6,21 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
 from metasched.cli import options, output
-from metasched.cli.configured import ask_daemon
+from metasched.cli.configured import ask_daemon, daemon_address
 from metasched.cli.placements import rankings
 from metasched.plain_numbers import plain, span
 from metasched.records import InputError
 from monitors.one_line import one_line
+
+if TYPE_CHECKING:
+    from metasched.sites.resendable_jobs import KeptJob
 
 sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show their state.",
                     no_args_is_help=True)  # fmt: skip
@@ -166,11 +169,16 @@ def submit_to_site(
     """
     from metasched.schedulers.portable import portable
     from metasched.sites import resendable_jobs, ssh
+    from metasched.sites.resending import UnclearError
     from metasched.sites.ssh_operations import SshOperations
 
     job = portable(words)
     if job.asked.mark is None:
         raise InputError(job.asked.why_no_mark)
+    if resend and job.is_array:
+        raise InputError(
+            "its script asks for an array, whose tasks cannot be sent elsewhere as one, expected no --resend"
+        )
     if job.arguments:
         raise InputError(f"the script has the argument {job.arguments[0]}, expected it to be written into the script")
     paths = brought or []
@@ -193,29 +201,32 @@ def submit_to_site(
     for each in [] if dry_run else answer["sites"]:
         try:
             number, moved, seconds = operations.submit(each["site"], each["partition"])
-        except ssh.UnclearError as error:  # submitted to another site it might run twice
+        except (UnclearError, KeyboardInterrupt) as error:  # submitted to another site it might run twice
             unclear = f"{each['site']} may have accepted the job, look there before you submit it again: "
-            unclear += one_line(str(error))
+            unclear += one_line(str(error)) or "interrupted"
             break
         except RuntimeError as error:
             output.to_stderr(f"{each['site']} is skipped: {one_line(str(error))}")
             continue
         report = {"site": each["site"], "job": number, "data": moved, "seconds": seconds}
         break
-    if as_json:
-        output.print_json(answer | {"submitted": report or None})
-    elif report:
-        output.say(f"submitted to {report['site']} as job {report['job']}")
-    if not dry_run and "id" in answer and not unclear:
-        if resend and report:
+    try:
+        if as_json:
+            output.print_json(answer | {"submitted": report or None})
+        elif report:
+            output.say(f"submitted to {report['site']} as job {report['job']}")
+    finally:  # also where nobody reads that
+        if not dry_run and "id" in answer and not unclear:
+            if resend and report:
+                asked_at = daemon_address(config, url)
+                try:
+                    resendable_jobs.keep(answer["id"], job, paths, folder, held_by or (), asked_at)
+                except (OSError, InputError) as error:
+                    output.warn([f"the job cannot be sent elsewhere later, since it was not stored: {error}"])
             try:
-                resendable_jobs.keep(answer["id"], job, paths, folder, held_by or ())
-            except OSError as error:
-                output.warn([f"the job cannot be sent elsewhere later, since it was not stored: {error}"])
-        try:
-            ask_daemon(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
-        except (RuntimeError, InputError) as error:  # what was submitted stays so
-            output.warn([f"what became of the job was not reported: {one_line(str(error))}"])
+                ask_daemon(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
+            except (RuntimeError, InputError) as error:  # what was submitted stays so
+                output.warn([f"what became of the job was not reported: {one_line(str(error))}"])
     if not report and not dry_run:
         output.to_stderr(unclear or answer["why"] or "no site accepted the job")
         raise typer.Exit(1)
@@ -230,34 +241,49 @@ def resend_jobs(
     A job that has started stays. Run this repeatedly, such as by cron; an interrupted call is continued by the next.
     """
     from metasched.sites import resendable_jobs
-    from metasched.sites.resending import Resendable, resend
-    from metasched.sites.ssh_operations import SshOperations
 
     said: list[dict[str, str]] = []
     failed = False
-    with resendable_jobs.alone():
-        jobs = [*resendable_jobs.kept_jobs()]
-        reached = _reached(config, url) if jobs else {}
-        for kept in jobs:
-
-            def save(state: Resendable | None, kept: resendable_jobs.KeptJob = kept) -> None:
-                if state is None:
-                    resendable_jobs.drop(kept.state.uid)
-                else:
-                    resendable_jobs.save(replace(kept, state=state))
-
-            operations = SshOperations(reached, kept.job, kept.paths, kept.folder, kept.held_by)
+    with resendable_jobs.alone() as alone:
+        if not alone:
+            output.to_stderr("another metasched sites resend is running")
+            raise typer.Exit(1)
+        files = resendable_jobs.kept_files()
+        reached = _reached(config, url) if files else {}
+        for path in files:
+            uid = name = path.stem
             try:
-                came = resend(kept.state, operations, partial(ask_daemon, config, url), save)
-            except (RuntimeError, InputError) as error:
+                kept = resendable_jobs.kept_job(path)
+                name, came = kept.job.name, _resent(kept, reached, config, url)
+            except (RuntimeError, InputError, OSError) as error:  # the others go on
                 came, failed = f"tried again the next time: {one_line(str(error))}", True
-            said.append({"id": kept.state.uid, "name": kept.job.name, "came": came})
+            said.append({"id": uid, "name": name, "came": came})
             if not as_json:
-                output.say(f"{kept.job.name} ({kept.state.uid[:8]}): {came}")
+                output.say(f"{name} ({uid[:8]}): {came}")
     if as_json:
         output.print_json({"jobs": said})
     if failed:
         raise typer.Exit(1)
+
+
+def _resent(kept: KeptJob, reached: dict[str, Any], config: Path | None, url: str | None) -> str:
+    """What came of sending a job elsewhere that the daemon which is asked knows."""
+    from metasched.sites import resendable_jobs
+    from metasched.sites.resending import Resendable, resend
+    from metasched.sites.ssh_operations import SshOperations
+
+    # Another daemon knows nothing of the job, and may call another site by the name of this one.
+    if kept.daemon and kept.daemon != daemon_address(config, url):
+        return f"it was submitted by the daemon at {kept.daemon}, which --url names"
+
+    def save(state: Resendable | None) -> None:
+        if state is None:
+            resendable_jobs.drop(kept.state.uid)
+        else:
+            resendable_jobs.save(replace(kept, state=state))
+
+    operations = SshOperations(reached, kept.job, kept.paths, kept.folder, kept.held_by)
+    return resend(kept.state, operations, partial(ask_daemon, config, url), save)
 
 
 def _reached(config: Path | None, url: str | None) -> dict[str, Any]:

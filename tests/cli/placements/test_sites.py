@@ -12,8 +12,8 @@ from metasched.cli.placements import sites as sites_verbs
 from metasched.client.connection import DaemonError
 from metasched.records import InputError
 from metasched.schedulers.portable import portable
-from metasched.sites import resendable_jobs
-from metasched.sites.ssh import UnclearError
+from metasched.sites import resendable_jobs, resending
+from metasched.sites.resending import Resendable, UnclearError
 from metasched.sites.ssh_operations import SshOperations
 
 SITE: dict[str, Any] = {
@@ -155,6 +155,8 @@ def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_
     refused: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("METASCHED_CONFIG", str(tmp_path / "metasched.toml"))
+    (tmp_path / "metasched.toml").write_text("")
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(sites_verbs, "ask_daemon", ranked(refused, asked))
     monkeypatch.setattr(SshOperations, "submit", lambda *_: ("17", 0.0, 0.0))
@@ -168,7 +170,8 @@ def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_
     assert out.endswith("submitted to east as job 17\n")
     assert (str(refused) in err) is (refused is not None)
     assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
-    assert [kept.state.uid for kept in resendable_jobs.kept_jobs()] == ["0f"]
+    (kept,) = map(resendable_jobs.kept_job, resendable_jobs.kept_files())
+    assert (kept.state.uid, kept.daemon) == ("0f", "http://127.0.0.1:8765")
 
 
 @pytest.mark.parametrize(
@@ -176,10 +179,16 @@ def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_
     [
         (RuntimeError("no route to host"), ["east", "west"], 0, "east is skipped: no route to host"),
         (UnclearError("the line broke"), ["east"], 1, "east may have accepted the job, look there before you submit"),
+        (
+            KeyboardInterrupt(),
+            ["east"],
+            1,
+            "east may have accepted the job, look there before you submit it again: int",
+        ),
     ],
 )
 def test_a_job_goes_to_the_next_site_only_where_the_first_cannot_have_accepted_it(
-    fault: Exception,
+    fault: BaseException,
     tried: list[str],
     status: int,
     said: str,
@@ -214,6 +223,17 @@ def test_a_job_goes_to_the_next_site_only_where_the_first_cannot_have_accepted_i
     assert [report["site"] for report in reports] == tried[1:]
 
 
+def test_an_array_is_not_sent_elsewhere_since_its_tasks_start_one_by_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n#SBATCH --array=1-9\n")
+    (tmp_path / "job.sh").chmod(0o755)
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", "--resend", "--", "--comment=metasched:app=cg,n=1400", str(tmp_path / "job.sh")])
+    assert left.value.code == 2
+    assert "its script asks for an array" in capsys.readouterr().err
+
+
 def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_told_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,12 +243,99 @@ def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_to
     (tmp_path / "job.sh").write_text("#!/bin/sh\n")
     (tmp_path / "job.sh").chmod(0o755)
     job = portable(["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")])
-    resendable_jobs.keep("0f", job, [], "", [])
+    resendable_jobs.keep("0f", job, [], "", [], "")
     monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
     with pytest.raises(SystemExit) as left:
         main(["sites", "resend"])
     assert left.value.code == 1
     assert "tried again the next time: the daemon at " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("blocked", ["0f.json", "0f.script"])
+def test_a_job_that_cannot_be_stored_is_reported_all_the_same(
+    blocked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (resendable_jobs.folder() / blocked).mkdir(parents=True)
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(sites_verbs, "ask_daemon", ranked(None, asked))
+    monkeypatch.setattr(SshOperations, "submit", lambda *_: ("17", 0.0, 0.0))
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", "--resend", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
+    out, err = capsys.readouterr()
+    assert (left.value.code or 0, out.splitlines()[-1]) == (0, "submitted to east as job 17")
+    assert "the job cannot be sent elsewhere later, since it was not stored: " in err
+    assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
+
+
+def test_a_job_is_reported_though_nobody_reads_where_it_went(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(sites_verbs, "ask_daemon", ranked(None, asked))
+    monkeypatch.setattr(SshOperations, "submit", lambda *_: ("17", 0.0, 0.0))
+
+    def closed(text: str) -> None:
+        if text.startswith("submitted"):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sites_verbs.output, "say", closed)
+    with pytest.raises(SystemExit):
+        main(["sites", "submit", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
+    assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
+
+
+def kept(*uids: str, daemon: str = "") -> None:
+    job = portable(["--comment=metasched:app=cg,n=1400", "-n", "2", "/bin/true"])
+    for uid in uids:
+        resendable_jobs.keep(uid, job, [], "", [], daemon)
+
+
+def test_a_job_that_cannot_be_sent_on_does_not_hold_up_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    kept("0a", "0b", "0c", "0d")
+    (resendable_jobs.folder() / "0a.json").write_text("")
+    faults = {"0b": FileNotFoundError(2, "No such file", "data"), "0c": RuntimeError("east is away")}
+
+    def resend(job: Resendable, *_: object) -> str:
+        if job.uid in faults:
+            raise faults[job.uid]
+        return "it stays at east"
+
+    monkeypatch.setattr(resending, "resend", resend)
+    monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "resend"])
+    lines = capsys.readouterr().out.splitlines()
+    assert left.value.code == 1
+    assert [line.split("): ")[1].split(": ")[0] for line in lines[:3]] == 3 * ["tried again the next time"]
+    assert lines[3] == "true (0d): it stays at east"
+
+
+def test_a_job_of_another_daemon_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    kept("0a", daemon="https://east.example:8765")
+    kept("0b", daemon="https://west.example:8765")
+    monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
+    monkeypatch.setattr(resending, "resend", lambda *_: "it stays")
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "resend", "--url", "https://west.example:8765"])
+    assert not left.value.code
+    assert capsys.readouterr().out.splitlines() == [
+        "true (0a): it was submitted by the daemon at https://east.example:8765, which --url names",
+        "true (0b): it stays",
+    ]
+
+
+def test_who_sends_jobs_elsewhere_at_the_same_time_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with resendable_jobs.alone(), pytest.raises(SystemExit) as left:
+        main(["sites", "resend"])
+    assert (left.value.code, capsys.readouterr().err.count("another metasched sites resend is running\n")) == (1, 1)
 
 
 def test_a_verb_whose_daemon_is_away_says_so_and_leaves_with_status_1(
