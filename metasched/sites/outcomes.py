@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 from metasched.client.connection import DeniedError
 from metasched.records import InputError
 from metasched.sites.offer import LONGEST
-from metasched.sites.sent_jobs import SentJob, SentJobs
+from metasched.sites.sent_jobs import SHOWN, SentJob, SentJobs
 from metasched.sites.settings import SiteTable
 from metasched.sites.site_client import SiteClient
 
-#: Placements of a site that are asked for to find outcomes, and jobs that are looked for in its queue at a time.
-NEWEST, LOOKED_FOR = 1000, 50
-#: Time after its submission when a job that its site has never reported is given up (s).
+#: Placements of a site that are asked for to find outcomes, jobs that are sought in its queue at a time, and how long
+#: that may take (s): a site that answers slowly must not delay the others.
+NEWEST, AT_A_TIME, PATIENCE = 1000, 50, 10.0
+#: Time after which a job that its site has never shown is given up (s), from when the site first did not show it.
 NEVER_SEEN = 3600.0
 #: Largest uncertainty of the end of a job from which a site is learned: seconds, or a share of the time.
 OFF, OFF_PART = 60.0, 0.1
@@ -36,12 +38,16 @@ class Outcomes:
         self, tables: Mapping[str, SiteTable], client: SiteClient, sent: SentJobs, now: Callable[[], float]
     ) -> None:
         self._tables, self._client, self._sent, self._now = tables, client, sent, now
+        #: When each open job was sought last, by its uid (s).
+        self._sought: dict[str, float] = {}
 
     def look(self) -> None:
         """Ask the sites for the outcomes of the jobs sent there; those that do not answer are asked again later."""
         open_jobs: dict[str, list[SentJob]] = {}
         for job in self._sent.open():
             open_jobs.setdefault(job.site, []).append(job)
+        uids = {job.uid for jobs in open_jobs.values() for job in jobs}
+        self._sought = {uid: at for uid, at in self._sought.items() if uid in uids}
         tables = [self._tables[name] for name in open_jobs if name in self._tables]
         path = f"/v1/placements?limit={NEWEST}"
         heard = self._client.ask_all(tables, {table.name: ("GET", path, None) for table in tables}, 60.0)
@@ -49,14 +55,20 @@ class Outcomes:
             outcomes = _reported(heard[table.name].answer)
             left = []
             for job in open_jobs[table.name]:
-                outcome = next((each for each in outcomes.get(job.job, ()) if each.is_of(job)), None)
+                outcome = next((each for each in outcomes.get(job.job, ()) if each.is_of(job, self._now())), None)
                 if outcome is not None:
                     self._sent.ended(job, outcome.took, failed=outcome.failed)
                 else:
                     left.append(job)
-            for job in left[:LOOKED_FOR]:
-                if not self._in_queue(table, job):
-                    break
+            self._seek(table, sorted(left, key=lambda job: self._sought.get(job.uid, -math.inf)))
+
+    def _seek(self, table: SiteTable, jobs: list[SentJob]) -> None:
+        """Look for jobs in the queue of their site as far as it answers in time; the first ones next time last."""
+        ends = self._now() + PATIENCE
+        for job in jobs[:AT_A_TIME]:
+            if self._now() > ends or not self._in_queue(table, job):
+                return
+            self._sought[job.uid] = self._now()
 
     def _in_queue(self, table: SiteTable, job: SentJob) -> bool:
         """Look for a job in the queue of its site; whether the site answers."""
@@ -74,7 +86,11 @@ class Outcomes:
                     self._sent.ended(job, took)
                 else:
                     self._sent.forgotten(job)
-            elif now - begun > NEVER_SEEN:
+            elif job.missed_at is None:
+                # A scheduler is asked only now and then: that it is not shown at first means nothing.
+                if now - begun > SHOWN:
+                    self._sent.missed(job)
+            elif now - job.missed_at > NEVER_SEEN:
                 self._sent.forgotten(job)
             return True
         except RuntimeError:
@@ -86,15 +102,20 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How long a job took from its submission on (s) by the site's clock, and whether it failed."""
+    """How long a job took from its submission on (s) by the site's clock, and whether it failed.
+
+    ``age`` is how long ago it was submitted (s), 0 where the site does not say.
+    """
 
     scheduler: str
     took: float
     failed: bool
+    age: float
 
-    def is_of(self, job: SentJob) -> bool:
-        """Whether it is of a job of the same number, as far as the schedulers are known."""
-        return self.scheduler == job.place.offer.scheduler or not (self.scheduler and job.place.offer.scheduler)
+    def is_of(self, job: SentJob, now: float) -> bool:
+        """Whether it is of this job, as far as schedulers and ages are known: sites give numbers again."""
+        ours = job.place.offer.scheduler
+        return (self.scheduler == ours or not (self.scheduler and ours)) and self.age <= now - job.chosen_at + SHOWN
 
 
 def _reported(answer: Any) -> dict[str, list[_Outcome]]:
@@ -105,7 +126,8 @@ def _reported(answer: Any) -> dict[str, list[_Outcome]]:
             outcome = each["outcome"]
             took = float(outcome["start"]) + float(outcome["execution_time"]) - float(each["made_at"])
             if 0.0 < took <= LONGEST:
-                of = _Outcome(str(outcome.get("scheduler", "")), took, outcome["exit_status"] != 0)
+                age = float(each.get("age", 0.0))
+                of = _Outcome(str(outcome.get("scheduler", "")), took, outcome["exit_status"] != 0, age)
                 found.setdefault(str(outcome["job"]), []).append(of)
         except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
             continue

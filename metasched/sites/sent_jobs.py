@@ -53,6 +53,7 @@ class SentJob:
     submitted_at : when it was submitted (s, monotonic), None until then.
     seen_at : when the site last showed it in its queue (s, monotonic).
     running : whether it ran then.
+    missed_at : when the site first did not show it, though it should have (s, monotonic); None where it never was so.
     took : from its submission to its end (s), None until then.
     question : that it was chosen by, None where that was not kept.
     resent : how often it was withdrawn and sent elsewhere.
@@ -70,6 +71,7 @@ class SentJob:
     question: SitesQuestion | None = None
     resent: int = 0
     running: bool = False
+    missed_at: float | None = None
 
     @property
     def site(self) -> str:
@@ -92,6 +94,13 @@ class SentJob:
             return None
         shown = self.seen_at - self.submitted_at
         return shown / self.place.predicted if shown > self.place.offer.high + self.place.pending else None
+
+    @property
+    def never_shown(self) -> bool:
+        """Whether its site never showed it, and did not when by its own interval the job had not ended."""
+        if self.state != "unknown" or self.seen_at is not None or self.missed_at is None or self.submitted_at is None:
+            return False
+        return self.missed_at - self.submitted_at < self.place.offer.low + self.place.pending
 
     def as_dict(self, now: float) -> dict[str, Any]:
         """The job as a JSON document, with ages (s) in place of moments."""
@@ -135,7 +144,7 @@ _Kept = TypeVar("_Kept", SentJob, _Site)
 _SENT, _SITE = TypeAdapter(SentJob), TypeAdapter(_Site)
 #: Fields that hold moments. In the database they are times of day, since a monotonic clock ends with its machine.
 _MOMENTS: Mapping[type, Sequence[str]] = {
-    SentJob: ("chosen_at", "submitted_at", "seen_at"),
+    SentJob: ("chosen_at", "submitted_at", "seen_at", "missed_at"),
     _Site: ("last", "probed_at"),
 }
 
@@ -226,7 +235,7 @@ class SentJobs:
             again = job.state == "withdrawing"
             left = {job.site: _learned(known if job.site == site else self._of(job.site), job.overdue)}
             new = replace(job, place=place, state="submitted", job=number, submitted_at=now, seen_at=None,
-                          running=False, resent=job.resent + again)  # fmt: skip
+                          running=False, missed_at=None, resent=job.resent + again)  # fmt: skip
             return self._note(new, {site: known} | left)
 
     def withdraw(self, job: SentJob, places: Sequence[SitePlacement]) -> SentJob:
@@ -265,6 +274,12 @@ class SentJobs:
         with self._lock:
             if (known := self._unchanged(job)) is not None:
                 self._note(replace(known, seen_at=self._now(), running=running))
+
+    def missed(self, job: SentJob) -> None:
+        """Note that the site does not show the job in its queue, though it should."""
+        with self._lock:
+            if (known := self._unchanged(job)) is not None:
+                self._note(replace(known, missed_at=self._now()))
 
     def ended(self, job: SentJob, took: float, *, failed: bool = False) -> None:
         """Record that a job ended, its time since the submission (s), and learn it if it succeeded.
@@ -324,7 +339,7 @@ class SentJobs:
                     sent[job.site].append(_as_load(job, now))
                 if job.state in ("submitted", "withdrawing") and (ratio := job.overdue) is not None:
                     overdue[job.site].append(ratio)
-                lost[job.site] += job.state == "unknown" and job.seen_at is None and now - job.chosen_at <= SAID
+                lost[job.site] += job.never_shown and now - job.chosen_at <= SAID
             for name, jobs in sent.items():
                 site = self._of(name)
                 last = None if site.last is None else now - site.last

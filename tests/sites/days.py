@@ -68,6 +68,7 @@ class Day:
             case "fail" if job:
                 sent.ended(job, 10.0, failed=True)
             case "forget" if job:
+                sent.missed(job)
                 sent.forgotten(job)
             case _:
                 link = Probe(self.chosen(100.0, 700.0), self.chosen(0.01, 0.5), self.chosen(0.0, 4000.0))

@@ -403,16 +403,78 @@ def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -
     assert known["east"].trust.multiplier > 1.3
 
 
-def test_a_site_that_never_shows_the_jobs_that_it_accepted_is_warned_of() -> None:
+@pytest.mark.parametrize(
+    ("looks", "warned"),
+    [
+        ([30.0, 70.0], True),
+        # When it was looked for first it may have ended: nobody looked, or it ran for a moment only.
+        ([30.0], False), ([90.0], False), ([], False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_site_that_does_not_show_a_job_while_it_should_have_it_is_warned_of(looks: list[float], warned: bool) -> None:
     clock, site = Clock(), Falsifier()
     site.shown = False
     sites = grid(Daemons(east=site), ["east"], clock)
-    send(sites)
+    uid = send(sites)
+    sent = clock.now
+    for each in (*looks, 3700.0):
+        clock.now = sent + each
+        sites.outcomes.look()
     clock.now += 3700.0
     sites.outcomes.look()
-    assert sites.rank(QUESTION).places[0].warnings == ("it never showed 1 job that it had accepted",)
+    assert sites.sent.find(uid).state == "unknown"
+    assert sites.rank(QUESTION).places[0].warnings == (warned * ("it never showed 1 job that it had accepted",))
     clock.now += 8 * 86_400.0
     assert not sites.rank(QUESTION).places[0].warnings
+
+
+def test_all_jobs_of_a_site_are_looked_for_in_turn_and_a_slow_site_leaves_time_for_the_others() -> None:
+    clock, looked = Clock(), []
+
+    def says(seconds: float) -> Callable[[str, Any], Any]:
+        def answers(path: str, document: Any) -> Any:
+            if path.startswith("/v1/waits/"):
+                clock.now += seconds
+                looked.append(path.partition("?")[0])
+                return {"state": "running"}
+            return [] if path.startswith("/v1/placements") else answer(placement(time=100.0))
+
+        return answers
+
+    sites = grid(Daemons(east=says(0.0)), ["east"], clock)
+    for number in range(120):
+        send(sites, f"{number}")
+    for _ in range(3):
+        sites.outcomes.look()
+    assert {*looked} == {f"/v1/waits/{number}" for number in range(120)}
+    slow = grid(Daemons(east=says(2.9)), ["east"], clock)
+    for number in range(50):
+        send(slow, f"{number}")
+    looked.clear()
+    began = clock.now
+    slow.outcomes.look()
+    assert clock.now - began < 15.0
+    for _ in range(20):
+        slow.outcomes.look()
+    assert {*looked} == {f"/v1/waits/{number}" for number in range(50)}
+
+
+@pytest.mark.parametrize(("age", "ended"), [(90_000.0, False), (320.0, True), (0.0, True), (float("nan"), False)])
+def test_the_outcome_of_an_earlier_job_of_the_same_number_is_not_taken_for_its_own(age: float, ended: bool) -> None:
+    clock = Clock()
+    outcome = {"job": "7", "start": 1e6, "execution_time": 300.0, "exit_status": 0}
+
+    def answers(path: str, document: Any) -> Any:
+        if path.startswith("/v1/placements"):
+            return [{"made_at": 1e6, "age": age, "outcome": outcome}]
+        return {"state": "waiting"} if path.startswith("/v1/waits/") else answer(placement(time=100.0))
+
+    sites = grid(Daemons(east=answers), ["east"], clock)
+    uid = send(sites)
+    clock.now += 320.0
+    sites.outcomes.look()
+    assert sites.sent.find(uid).state == ("ended" if ended else "submitted")
 
 
 def test_a_job_took_no_longer_than_it_has_been_known() -> None:

@@ -74,14 +74,14 @@ def test_a_restart_loses_nothing_and_ages_go_on(machine: Machine) -> None:
     machine.passes(300.0)
     jobs.ended(jobs.find(first), 290.0)
     jobs.seen(jobs.find(second), running=True)
+    jobs.missed(jobs.find(second))
     again = machine.start(down=60.0)
     assert [(job.uid, job.state, job.job) for job in again.newest(9)] == [
         (third, "chosen", ""), (second, "submitted", "8"), (first, "ended", "7")
     ]  # fmt: skip
     (left,) = again.open()
-    assert (machine.up - (left.submitted_at or 0.0), machine.up - (left.seen_at or 0.0)) == (
-        pytest.approx(360.0, abs=1e-3), pytest.approx(60.0, abs=1e-3)
-    )  # fmt: skip
+    moments = (left.submitted_at, left.seen_at, left.missed_at)
+    assert [machine.up - (at or 0.0) for at in moments] == pytest.approx([360.0, 60.0, 60.0], abs=1e-3)
     assert again.known(NAMES)["west"].trust.outcomes == 1
     assert again.known(NAMES)["west"].last == pytest.approx(360.0, abs=1e-3)
     assert again.links({"west": None})["west"].bandwidth == 1000.0

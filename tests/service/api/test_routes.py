@@ -186,6 +186,17 @@ def test_a_reader_may_try_a_placement_but_not_ask_for_one(client: TestClient, as
     assert client.get("/v1/placements", headers=as_("reader")).json() == before
 
 
+def test_placements_have_their_age_for_clients_whose_clocks_are_others(
+    client: TestClient, daemon: Daemon, as_: Headers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = client.post("/v1/placements", json=ASK, headers=as_("scheduler")).json()["id"]
+    until(lambda: daemon.store.placements.find(uid) is not None, 10.0)
+    now = daemon.clock.now()
+    monkeypatch.setattr(daemon.clock, "now", lambda: now + 3600.0)
+    (found,) = (each for each in client.get("/v1/placements", headers=as_("scheduler")).json() if each["id"] == uid)
+    assert found["age"] == pytest.approx(now + 3600.0 - found["made_at"])
+
+
 def test_the_better_cluster_is_advised_with_a_prediction_near_the_truth(client: TestClient, as_: Headers) -> None:
     answer = client.post("/v1/placements", json=ASK, headers=as_("scheduler")).json()
     assert answer["placed"]
