@@ -106,7 +106,9 @@ def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int, show
     shown : of how many the reasons are wanted, all where None.
     """
     if len(ranked) == 1:
-        return ["the only resource set" if compared == 1 else f"the best of {compared} resource sets compared"]
+        # Those compared are the best of their numbers of processors.
+        alone = f"the best resource set of {number_of(ranked[0].resource_set.processors, 'processor')}"
+        return [alone if compared == 1 else f"the best of {compared} resource sets compared"]
     best, second, *_ = ranked
     first = f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"
     return [first, *(f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:shown])]

@@ -289,7 +289,7 @@ def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None
     (best,) = ranked(capsys, *asked)["placements"]
     assert "resource sets compared" in best["reason"]
     (best,) = ranked(capsys, *asked, "--processors", "1", "--exclude", "e[2-4],w[1-4]")["placements"]
-    assert best["reason"] == "the only resource set"
+    assert best["reason"] == "the best resource set of 1 processor"
 
 
 def test_live_loads_come_from_prometheus_without_a_daemon(files, capsys) -> None:

@@ -220,6 +220,18 @@ def test_the_reason_names_what_the_next_best_lacks() -> None:
     assert found.placement.reason == "best; the next is 51.5% slower: another cluster's model"
 
 
+def test_of_equal_completions_that_on_the_fewest_processors_is_the_quick_answer() -> None:
+    slow = ClusterState.make("a", ["a0", "a1"], available_cpu=0.5)
+    fast = ClusterState.make("b", ["b0", "b1", "b2"], available_cpu=[1.0, 0.25, 0.25])
+    models = {name: Known(traffic=0.0) for name in "ab"}
+    for sites in ([slow, fast], [fast, slow]):
+        question = Question(1.0, Constraints(least_efficiency=0.0), top=2)
+        found = quick(sites, models, question)
+        assert found is not None
+        assert found.placement.resource_set.nodes == ("b0",)
+        assert found.placement == rank(sites, models, question).placements[0]
+
+
 def test_what_is_not_quick_is_left_to_the_ranker() -> None:
     state = ClusterState.make("c", [f"n{k}" for k in range(MOST_COUNTS + 1)])
     assert quick([state], {"c": Known()}, Question(1.0)) is None

@@ -143,5 +143,5 @@ def test_the_first_is_compared_with_the_second_and_as_many_others_as_are_shown_w
     ]
     for shown in (None, 3, 2, 1):
         assert explain_order(three, cause, 9, shown) == reasons[:shown]
-    assert explain_order(three[:1], cause, 1, None) == ["the only resource set"]
+    assert explain_order(three[:1], cause, 1, None) == ["the best resource set of 2 processors"]
     assert explain_order(three[:1], cause, 2, None) == ["the best of 2 resource sets compared"]
