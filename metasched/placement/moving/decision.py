@@ -99,7 +99,7 @@ class Decision:
 
 
 def done_until(before: float, elapsed: float, whole: float) -> float:
-    """The fraction of a job that is done; one that runs for longer than was thought still has a part left.
+    """The fraction of a job that is done; one that runs for longer than was thought has a part of the rest left.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def done_until(before: float, elapsed: float, whole: float) -> float:
     >>> done_until(0.5, 30.0, 100.0), done_until(0.0, 200.0, 100.0)
     (0.8, 0.9)
     """
-    return min(before + elapsed / whole, 1.0 - OVERDUE)
+    return min(before + elapsed / whole, 1.0 - OVERDUE * (1.0 - before))
 
 
 def decide(

@@ -101,9 +101,16 @@ def test_what_just_suffices_for_a_move_and_what_does_not(
     assert (found.move, found.why[: len(why)]) == (why.startswith("the move saves"), why)
 
 
-def test_an_overdue_job_has_a_part_left() -> None:
+def test_an_overdue_job_has_a_part_left_of_what_it_last_started_with() -> None:
     assert done_until(0.0, 1e6, 1.0) == 0.9
-    assert done_until(0.85, 10.0, 100.0) == 0.9
+    assert done_until(0.5, 1e6, 1.0) == 0.95
+    assert done_until(0.85, 10.0, 100.0) == pytest.approx(0.95)
+
+
+@given(st.floats(0.0, 0.999), SECONDS, SECONDS, TIMES)
+def test_a_job_is_never_less_done_than_before(before: float, elapsed: float, more: float, whole: float) -> None:
+    found, later = (done_until(before, each, whole) for each in (elapsed, elapsed + more))
+    assert before <= found <= later < 1.0
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
