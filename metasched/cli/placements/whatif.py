@@ -74,12 +74,14 @@ def whatif(
             for each, wanted in ((problem_size, demands), (size, changes))
         )
         without = replace(scene, clusters=drained(scene.clusters, gone))
-        answers = ranked(application, scene, now), ranked(application, without, then)
+        answers = ranked(application, scene, now, settings), ranked(application, without, then, settings)
+        floor = now.constraints.least_efficiency > 0.0
     else:
         common = {"application": application, "top": 2, "level": level, **settings.as_dict()}
         asked = {**common, "problem_size": problem_size, **made(demands)}
         changed = asked | {"problem_size": size, "drain": drain, **made(changes)}
         answers = tuple(given.consult("POST", "/v1/rankings", question) for question in (asked, changed))
+        floor = least_efficiency != 0.0
     before, after = (rankings.read(each, where=given.url or "the daemon") for each in answers)
     lacking = next((each for each in (before, after) if not each.placements), None)
     if lacking is not None:
@@ -87,7 +89,8 @@ def whatif(
             output.print_json({"before": None, "after": None, "why": lacking.why})
         rankings.leave(lacking)
     if gone and times == 1.0 and not processors:
-        note = impossible_gain(*(each.placements[0].record().completion for each in (before, after)))
+        completions = [each.placements[0].record().completion for each in (before, after)]
+        note = impossible_gain(*completions, same_loads=given.clusters is not None, floor=floor)
         after = after.model_copy(update={"warnings": [*after.warnings, *[note] * bool(note)]})
     curve = after.curve()
     found = scaling(curve, after.placements[0].processors)

@@ -38,28 +38,34 @@ def drained(clusters: Sequence[ClusterState], nodes: Collection[str]) -> tuple[C
     )
 
 
-def impossible_gain(before: float, after: float) -> str:
+def impossible_gain(before: float, after: float, *, same_loads: bool, floor: bool) -> str:
     """What to say where a placement completes sooner with fewer nodes; nothing where it does not.
 
-    Whatever can be placed on fewer nodes can be placed on all. The loads between two answers of a daemon may have
-    changed, though, and each answer counts with the loads forecast over its own run.
+    Whatever can be placed on fewer nodes can be placed on all. But what is advised is above the floor of efficiency,
+    which an idle node raises; the loads between two answers of a daemon may have changed, and each answer counts with
+    the loads forecast over its own run; and the search in a large measured network is not exact.
 
     Parameters
     ----------
     before, after : predicted completion with all nodes, and without those that are drained (s).
+    same_loads : whether both count with the same loads.
+    floor : whether there is a floor of efficiency.
 
     Examples
     --------
-    >>> impossible_gain(10.0, 10.0), impossible_gain(10.0, 9.5)
-    ('', '5.0% sooner without these nodes is no gain by draining: the loads that count changed between both answers')
+    >>> impossible_gain(10.0, 10.0, same_loads=False, floor=False)
+    ''
+    >>> impossible_gain(10.0, 9.5, same_loads=False, floor=False)
+    '5.0% sooner without these nodes is no gain by draining: the loads that count changed between both answers'
     """
     # As they are shown, neither is sooner.
     if plain(after) == plain(before) or after >= before:
         return ""
-    return (
-        f"{1.0 - after / before:.1%} sooner without these nodes is no gain by draining: "
-        "the loads that count changed between both answers"
-    )
+    changed = "the loads that count changed between both answers"
+    below = "with them that placement is below --least-efficiency"
+    inexact = "the search among all nodes is not exact"
+    why = " or ".join([*[changed] * (not same_loads), *[below] * floor]) or inexact
+    return f"{1.0 - after / before:.1%} sooner without these nodes is no gain by draining: {why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from odd_servers import prometheus, serving
 from metasched.cli.app import main
 from metasched.cli.placements import given, rankings
 from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Load, Run
 from metasched.store.database.store import Store
 from metasched.store.documents import dump
@@ -255,6 +256,43 @@ def test_whatif_shows_the_change_the_scaling_and_a_picture(files, capsys) -> Non
     assert (files / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def whatif(capsys, *options: str) -> dict:
+    status, out, err = call(capsys, "whatif", "--application", "cg", "--problem-size", "2000", "--json", *options)
+    assert status == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(
+    "settings", [(), ("--processes-per-node", "1"), ("--processes-per-node", "2", "--threads", "2")]
+)
+def test_whatif_starts_from_what_rank_answers(settings: tuple[str, ...], files, capsys) -> None:
+    """Also for processes laid out as they are asked for."""
+    runs = [
+        Run("cg", "east", n, p, 1.0, 900.0, 1e-4 * n**2 / p * k**0.2 / t**0.8,
+            extra={"processes_per_node": str(k), "threads": str(t)})
+        for n in range(500, 3000, 500) for p in (2, 4, 8) for k in (1, 2) for t in (1, 2)
+    ]  # fmt: skip
+    write_model(files / "laid.json", RobustPredictor("cg", "east").fit(runs))
+    described = CLUSTERS.replace("processors = 2", "processors = 4").replace('"w[1-4]"', '"w[1-4]", processors = 4')
+    (files / "clusters.toml").write_text(described)
+    asked = "--model", "laid.json", *settings
+    best = ranked(capsys, *asked, *(() if "--threads" in settings else ("--threads", "1")))["placements"][0]
+    found = whatif(capsys, "--clusters", "clusters.toml", *asked)
+    layout = "cluster", "nodes", "processors", "threads", "completion"
+    assert [found["before"].get(name, 1) for name in layout] == [best.get(name, 1) for name in layout]
+    assert found["before"] == found["after"]
+
+
+def test_whatif_says_that_an_idle_node_raises_the_floor_of_efficiency(files, capsys) -> None:
+    loads = "available_cpu = [1.0, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]"
+    (files / "clusters.toml").write_text(f'[[cluster]]\nname = "c"\nnodes = [{{names = "n[0-9]", {loads}}}]\n')
+    options = "--clusters", "clusters.toml", "--model", "cg.json", "--drain", "n0"
+    found = whatif(capsys, *options, "--least-efficiency", "0.4")
+    assert found["change"] < 0
+    assert found["warnings"][-1].endswith("by draining: with them that placement is below --least-efficiency")
+    assert whatif(capsys, *options, "--least-efficiency", "0")["change"] >= 0
+
+
 @pytest.mark.parametrize("times", ["-2", "0", "nan", "inf"])
 def test_whatif_names_the_option_that_is_wrong(files, capsys, times: str) -> None:
     with pytest.raises(SystemExit) as leaving:
@@ -271,7 +309,10 @@ def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> 
         main(["whatif", "--application", "cg", "--problem-size", "2000", "--drain", "e2", "--json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["change"] < 0
-    assert "no gain by draining" in answer["warnings"][-1]
+    assert answer["warnings"][-1].endswith(
+        "is no gain by draining: the loads that count changed between both answers "
+        "or with them that placement is below --least-efficiency"
+    )
 
 
 def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
