@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 import time
 from itertools import chain, groupby
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Float, Integer, Select, and_, bindparam, cast, delete, func, literal, select, tuple_
+from sqlalchemy import Connection, Float, Integer, Select, and_, cast, delete, func, literal, select
 
 from metasched.store.database import load_blocks as packed
 from metasched.store.database.engine import reading, writing
 from metasched.store.database.load_blocks import nodes_with_samples
+from metasched.store.database.rows import insert_into
 from metasched.store.database.store import Store
 from metasched.store.database.tables import FIVE_MINUTES, LateSlotRow, LoadMeanRow, LoadRow, table
 from metasched.store.files.loads import Loads
@@ -130,18 +132,22 @@ def _make(connection: Connection, step: int, since: float, now: float) -> None:
     """Make the slots of one step again: those that begin in [since, now] and are over."""
     first, end = _slot(since, step), _slot(now, step)
     source = _from_samples(step, first, end) if step == FIVE_MINUTES else _from_means(step, first, end)
-    means = table(LoadMeanRow)
     names = ["node", "time", "available_cpu", "available_bandwidth", "samples", "step"]
-    made = source.add_columns(literal(step, Integer))
-    inside = and_(LoadMeanRow.step == step, LoadMeanRow.time >= first, LoadMeanRow.time < end)
-    if step == FIVE_MINUTES:
-        # Samples may have been deleted before their means: only slots with samples are computed again.
-        fresh = made.subquery()
-        again = tuple_(LoadMeanRow.node, LoadMeanRow.time).in_(select(fresh.c.node, fresh.c.time))
-        connection.execute(delete(LoadMeanRow).where(inside, again))
-    else:
-        connection.execute(delete(LoadMeanRow).where(inside))
-    connection.execute(means.insert().from_select(names, made))
+    connection.execute(_newer(connection).from_select(names, source.add_columns(literal(step, Integer))))
+
+
+def _newer(connection: Connection) -> Any:
+    """A statement that stores means in the place of earlier ones of as many samples or fewer.
+
+    Of slots whose samples, or whose five-minute means, are deleted by and by, what is left makes no mean.
+    """
+    means = table(LoadMeanRow)
+    statement = insert_into(connection, means)
+    given = statement.excluded
+    values = {name: given[name] for name in ("available_cpu", "available_bandwidth", "samples")}
+    return statement.on_conflict_do_update(
+        index_elements=[*means.primary_key], set_=values, where=given["samples"] >= means.c.samples
+    )
 
 
 def _make_slot(connection: Connection, slot: int, now: float) -> None:
@@ -164,11 +170,7 @@ def _replace(connection: Connection, slot: int, loads: Loads) -> None:
     means = zip(loads.nodes, cpu.tolist(), bandwidth.tolist(), counts.tolist(), strict=True)
     names = ("node", "available_cpu", "available_bandwidth", "samples")
     rows = [{"step": FIVE_MINUTES, "time": float(slot)} | dict(zip(names, mean, strict=True)) for mean in means]
-    here = and_(LoadMeanRow.step == FIVE_MINUTES, LoadMeanRow.time == slot)
-    connection.execute(
-        delete(LoadMeanRow).where(here, LoadMeanRow.node == bindparam("of")), [{"of": n} for n in loads.nodes]
-    )
-    connection.execute(table(LoadMeanRow).insert(), rows)
+    connection.execute(_newer(connection), rows)
 
 
 def _from_samples(step: int, first: float, end: float) -> Select[tuple[str, float, float, float, int]]:

@@ -56,8 +56,13 @@ def insert_new_by(connection: Connection, into: Table, rows: Iterable[Mapping[st
 
 
 def _insert(connection: Connection, into: Table) -> Any:
+    return insert_into(connection, into).on_conflict_do_nothing()
+
+
+def insert_into(connection: Connection, into: Table) -> Any:
+    """The insertion of a database's own dialect, which can say what becomes of rows whose key already exists."""
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert
     else:
         from sqlalchemy.dialects.sqlite import insert  # type: ignore[assignment]
-    return insert(into).on_conflict_do_nothing()
+    return insert(into)

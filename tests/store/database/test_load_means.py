@@ -111,6 +111,26 @@ def test_means_stay_when_samples_are_let_go(tmp_path: Path) -> None:
     assert same(hourly, by_hand(loads, HOUR))
 
 
+def test_hours_stay_when_their_five_minutes_are_let_go_too(tmp_path: Path) -> None:
+    now = time.time() // HOUR * HOUR
+    loads = [Load(now - 60.0 * age, "a", 0.5 + 0.4 * np.sin(age), 90.0) for age in range(30 * 60, 0, -1)]
+    with Store.open(tmp_path / "db") as store:
+        store.loads.add(loads)
+        for _ in range(3):  # each time in the middle of a slot, whose other samples stay
+            prune(store, loads_before=now - HOUR - 777.0, placements_before=0.0)
+        # One that comes when all others of its slot are gone says nothing of it.
+        store.loads.add([Load(loads[0].time + 1.0, "a", 0.0, 0.0)])
+        update_means(store)
+        prune(store, loads_before=now - HOUR - 777.0, placements_before=0.0)
+        hours, minutes = (
+            as_slots(mean_loads(store, step, since=0.0, until=now - HOUR)) for step in (HOUR, FIVE_MINUTES)
+        )
+    assert same(hours, {slot: mean for slot, mean in by_hand(loads, HOUR).items() if slot[1] < now - HOUR})
+    expected = by_hand(loads, FIVE_MINUTES)
+    last = now - 10 * HOUR
+    assert all(minutes[slot] == pytest.approx(expected[slot]) for slot in expected if last <= slot[1] < now - HOUR)
+
+
 def test_rolling_up_again_changes_nothing(tmp_path: Path) -> None:
     with Store.open(tmp_path / "db") as store:
         store.loads.add(regular(START + 2 * HOUR))
