@@ -83,7 +83,8 @@ def answer(entry: Entry, block: Block, **asked: float | None) -> Answer:
     value = as_printed(entry, block, **given)
     warnings = _oddities(entry, block, given) if entry.published else []
     if value < 0:
-        floored = f"{entry.name}: the formula of {block} gives {value * 1e6:g} us, answered as 0"
+        given_as = f"{value:g} W" if block == Block.power else f"{value * 1e6:g} us"
+        floored = f"{entry.name}: the formula of {block} gives {given_as}, answered as 0"
         return Answer(quantity_of(block), 0.0, (floored, *warnings))
     return Answer(quantity_of(block), value, tuple(warnings))
 

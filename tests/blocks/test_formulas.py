@@ -99,6 +99,14 @@ def test_own_entries_need_no_middle_piece_and_take_logarithms_to_base_two() -> N
 SIZES = st.floats(0, 1e9)
 
 
+@pytest.mark.parametrize(("block", "said"), [("power", "power gives -4 W,"), ("compute", "compute gives -3e+06 us,")])
+def test_what_is_below_0_is_said_in_the_unit_of_its_block(block: str, said: str) -> None:
+    values = {"P_low": Quantity(8, "1", ""), "PW_low": Quantity(-5, "W", ""), "KW_low": Quantity(1, "W", "")}
+    entry = Entry("own", Kind.cluster, "", values | {"T_min": Quantity(-3, "s", "")})
+    found = answer(entry, Block(block), instructions=1 if block == "compute" else None, threads=1)
+    assert (found.value, found.warnings) == (0.0, (f"own: the formula of {said} answered as 0",))
+
+
 @given(SIZES, SIZES, st.integers(2, 1000), st.integers(2, 1000))
 def test_fitted_blocks_never_fall_with_size_or_nodes(one: float, other: float, few: int, many: int) -> None:
     terms = (
