@@ -46,6 +46,18 @@ def test_what_is_not_determined_is_not_fitted() -> None:
     assert exact.squares == 4 * LEAST
 
 
+@pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-8, 3e-10, 1e-12])
+def test_columns_that_are_nearly_alike_are_fitted_with_their_doubt_or_not_at_all(apart: float) -> None:
+    step = np.arange(6.0)
+    columns, value = np.column_stack([np.ones(6), 1.0 + apart * step]), 2.0 + 0.1 * np.cos(step)
+    line = fitted(columns, value, np.ones(6))
+    assert (line is None) == (apart < 1e-10)
+    if line is not None:
+        expected = scipy.stats.linregress(step, value)
+        assert line.coefficients[1] == pytest.approx(expected.slope / apart, rel=1e-5)
+        assert line.uncertainties[1] == pytest.approx(expected.stderr / apart, rel=1e-5)
+
+
 def test_quality_is_what_statistics_say() -> None:
     draw = np.random.default_rng(5)
     value = draw.uniform(1.0, 9.0, 12)

@@ -10,6 +10,8 @@ from metasched.blocks.calibration.measurements import Floats
 
 #: Smallest mean squared residual, relative: measurements without noise must not weigh infinitely.
 LEAST = 1e-24
+#: Columns whose least singular value is below this share of the largest one do not determine their coefficients.
+DETERMINED = 1e-10
 
 
 class Line(NamedTuple):
@@ -39,10 +41,13 @@ def fitted(columns: Floats, value: Floats, weights: Floats) -> Line | None:
     if count < unknown or not scale.all():
         return None
     design, target = columns * weights[:, None] / scale, value * weights
-    found, _, rank, _ = np.linalg.lstsq(design, target, rcond=1e-10)
-    if rank < unknown:
+    left, sizes, right = np.linalg.svd(design, full_matrices=False)
+    if sizes[-1] <= DETERMINED * sizes[0]:
         return None
+    # By the singular values: the sums of squares of normal equations have lost half of the digits.
+    inverse = right.T / sizes
+    found = inverse @ (left.T @ target)
     squares = float(((design @ found - target) ** 2).sum())
     variance = squares / max(count - unknown, 1)
-    covariance = np.linalg.inv(design.T @ design) * variance
-    return Line(found / scale, np.sqrt(np.diag(covariance)) / scale, max(squares, LEAST * count))
+    doubt = np.linalg.norm(inverse, axis=1) * np.sqrt(variance)
+    return Line(found / scale, doubt / scale, max(squares, LEAST * count))
