@@ -100,6 +100,13 @@ def message(make: Callable[..., object], **values: Any) -> str:
         (Load, LOAD, {"available_bandwidth": INF},
          "available_bandwidth is inf, expected a number of Mbit/s of at least 0"),
         (Load, LOAD, {"available_bandwidth": 0.0}, ""),
+        (Run, RUN, {"nodes": ("n0", "n 1")}, "nodes are ('n0', 'n 1'), expected names without spaces"),
+        (Run, RUN, {"nodes": ("n0", "")}, "nodes are ('n0', ''), expected names without spaces"),
+        (Run, RUN, {"nodes": ("n0", "n\u3000\u00fc")}, "nodes are ('n0', 'n\\u3000ü'), expected names without spaces"),
+        (Run, RUN, {"nodes": ("n0", "n-\u00fc")}, ""),
+        (Run, RUN, {"extra": {"user": "a\0"}}, "user is 'a\\x00', expected a name"),
+        (Run, RUN, {"extra": {"user": "\udcff"}}, "user is '\\udcff', expected a name"),
+        (Run, RUN, {"extra": {"user": "ada lo@x"}}, ""),
         (Settings, {}, {"frequency": 9.9}, f"frequency is 9.9, {CLOCK}"),
         (Settings, {}, {"frequency": 100_001.0}, f"frequency is 100001, {CLOCK}"),
         (Settings, {}, {"frequency": 10.0}, ""),
@@ -158,6 +165,7 @@ def test_settings_are_read_from_cells_and_written_to_the_same() -> None:
         "processes_per_node": 2, "threads": 4, "parameters": {"a": 1000.0, "b": "x"}, "frequency": 1200.5,
     }  # fmt: skip
     assert Settings.of(2, 4, {"b": "x", "a": "1e3"}, 1200.5) == found
+    assert Settings.of(parameters={"grid": "1_12"}).cells == {"parameter:grid": "1_12"}
     assert Settings.of_cells({"user": "ada", "threads": ""}) == Settings() == Settings.of()
     assert (Settings().cells, Settings().text) == ({}, "")
     assert Settings().as_dict() == {"processes_per_node": None, "threads": 1, "parameters": {}}

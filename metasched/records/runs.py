@@ -105,6 +105,8 @@ class Run:
             raise InputError(f"start_time is {self.start_time}, expected a finite number of seconds")
         if self.phase not in (None, "train", "predict"):
             raise InputError(f"phase is {self.phase!r}, expected train or predict")
+        if " ".join(self.nodes).split() != list(self.nodes):
+            raise InputError(f"nodes are {str(self.nodes)[:80]}, expected names without spaces")
         if self.extra:
             Settings.of_cells(self.extra)
             if cell := self.extra.get("energy"):
@@ -112,6 +114,8 @@ class Run:
             covers = self.extra.get("energy_covers", "")
             if len(covers) > LONGEST_WORD or not covers.isprintable():
                 raise InputError(f"energy_covers is {covers[:80]!r}, expected a word such as node or package")
+            if not self.user.isprintable():
+                raise InputError(f"user is {self.user[:80]!r}, expected a name")
 
     @property
     def settings(self) -> Settings:

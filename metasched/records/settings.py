@@ -157,10 +157,16 @@ class Settings:
 DEFAULT_SETTINGS = Settings()
 
 
+def parsed(cell: str) -> float:
+    """Read a number; ValueError where there is none."""
+    # Python reads 1_000 as a number; in a table it is more likely a slip, and as a parameter a word, such as a grid's.
+    return float(cell.replace("_", "x"))
+
+
 def _value(cell: str) -> float | str:
     """A number where a cell holds one, else the word."""
     try:
-        return float(cell)
+        return parsed(cell)
     except ValueError:
         return cell
 

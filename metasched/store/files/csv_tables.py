@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterator, Mapping
 
 from metasched.records import InputError
-from metasched.store.files.whole_files import read_text
+from metasched.records.settings import number_in
+from metasched.store.files.whole_files import MOST_BYTES, read_text
 
 
 def csv_table(
@@ -21,6 +22,7 @@ def csv_table(
     path : of the file; gzip where it ends in ``.gz``.
     required : columns that must be there.
     """
+    csv.field_size_limit(MOST_BYTES)  # a file's own: the names of many nodes stand in one cell
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
 
     def records() -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -57,13 +59,4 @@ def csv_table(
 
 def csv_number(cells: Mapping[str, str], name: str) -> float:
     """The number in a named cell."""
-    try:
-        return parsed(cells[name])
-    except ValueError:
-        raise InputError(f"{name} is {cells[name][:80]!r}, expected a number") from None
-
-
-def parsed(cell: str) -> float:
-    """Read a number; ValueError where there is none."""
-    # Python reads 1_000 as a number; in a table it is more likely a slip.
-    return float(cell.replace("_", "x"))
+    return number_in(name, cells[name])

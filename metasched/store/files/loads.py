@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.store.files.csv_tables import csv_number, csv_table, parsed
+from metasched.records.settings import parsed
+from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.validation import Located
 
 Floats = NDArray[np.float64]

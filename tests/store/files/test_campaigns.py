@@ -63,6 +63,12 @@ def test_runs_written_read_back_the_same(tmp_path_factory: pytest.TempPathFactor
     assert [dict(run.extra) for run in back] == [dict(run.extra) for run in runs]
 
 
+def test_the_names_of_very_many_nodes_are_read_back(tmp_path: Path) -> None:
+    run = Run("cg", "c8", 9.0, 4, 1.0, 9.0, 2.0, 5.0, tuple(f"node{number:05}" for number in range(20_000)))
+    write_runs(tmp_path / "runs.csv", [run])
+    assert read_runs(tmp_path / "runs.csv") == (run,)
+
+
 def test_further_columns_are_kept_and_column_order_is_free(tmp_path: Path) -> None:
     path = write(tmp_path, f"job,{HEADER}\n77,{GOOD}\n\n78,{GOOD}\n")
     first, second = read_runs(path)
