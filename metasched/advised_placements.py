@@ -270,5 +270,6 @@ class AdvisedPlacement:
                 ),
                 None if outcome is None else _OUTCOME.validate_python(outcome),
             )
-        except ValidationError as error:
-            raise InputError(first_error(error), where=f"placement {uid}") from None
+        except (ValidationError, AttributeError) as error:
+            why = first_error(error) if isinstance(error, ValidationError) else "is no table"
+            raise InputError(why, where=f"placement {uid}") from None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DataError, NoSuchModuleError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from metasched.records import InputError
@@ -42,6 +42,8 @@ _MEANINGS = {
     "due to lock timeout": "is locked by another process",
     "connection timeout expired": "cannot be reached: the server does not answer",
 }
+#: What SQLite's driver raises for numbers of more than 64 bits, and for names that are no Unicode.
+_UNSTORABLE = (OverflowError, UnicodeEncodeError)
 
 
 def default_location() -> str:
@@ -162,11 +164,12 @@ def _said_clearly(engine: Engine) -> Iterator[None]:
     except MovedFileError:
         engine.dispose()  # its connections are to a file that is not there
         raise
-    except (DBAPIError, PoolTimeoutError) as error:
-        said = str(getattr(error, "orig", None) or error)
+    except (StatementError, PoolTimeoutError, *_UNSTORABLE) as error:
+        given = getattr(error, "orig", None) or error
+        said = str(given)
         meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), " ".join(said.split()))
         # Only a value that no column can hold is the fault of whoever gave it.
-        kind = InputError if isinstance(error, DataError) else StoreError
+        kind = InputError if isinstance(error, DataError) or isinstance(given, _UNSTORABLE) else StoreError
         raise kind(meaning, where=name_of(engine.url)) from error
     except (JSONDecodeError, UnicodeDecodeError) as error:
         raise StoreError(_DAMAGED, where=name_of(engine.url)) from error

@@ -1,26 +1,29 @@
 """Checks whether a database is damaged.
 
-SQLite notices by itself only what it stumbles over: a page with a few flipped bits is served as it is. Its own check
-walks the whole file; :func:`check` also reads every row as the daemon would.
+SQLite notices by itself only what it stumbles over: a page with a few flipped bits is served as it is, and any column
+holds any value. Its own check walks the whole file; :func:`check` also looks at the types of all values, and reads
+every row as the daemon would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from sqlalchemy import select
+from sqlalchemy import String, and_, cast, func, or_, select
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.records import InputError
 from metasched.store.database import load_blocks, waiting_jobs
 from metasched.store.database.engine import reading
 from metasched.store.database.store import Store
-from metasched.store.database.tables import LoadBlockRow, PlacementRow, RunRow, table
+from metasched.store.database.tables import LoadBlockRow, PlacementRow, RunRow, kept_tables, table
 from metasched.store.errors import StoreError
 
 #: Faults that are reported at most.
 MOST = 10
+#: How SQLite stores values of each type.
+_STORED = {float: "real", int: "integer", bool: "integer", str: "text", bytes: "blob"}
 
 
 def damage(store: Store) -> str:
@@ -43,6 +46,22 @@ def damage(store: Store) -> str:
     return "" if fault == "ok" else " ".join(fault.split())
 
 
+def _mistyped(store: Store) -> Iterator[str]:
+    """Rows of a SQLite database with a value that is not of its column's type; servers have no such rows."""
+    if store.engine.dialect.name != "sqlite":
+        return
+    for each in kept_tables():
+        wrong = [
+            and_(column.is_not(None), func.typeof(column) != _STORED.get(column.type.python_type, "text"))
+            for column in each.columns
+        ]
+        with reading(store.engine, long=True) as connection:
+            query = select(*(cast(key, String) for key in each.primary_key)).where(or_(*wrong)).limit(MOST)
+            for key in connection.execute(query):
+                row = f"{each.name} {' '.join(map(str, key))}"
+                yield f"{store.name}: {row} holds a value of another type than its column"
+
+
 def check(store: Store) -> tuple[str, ...]:
     """The first few faults of a database, each in one line; reads all of it.
 
@@ -59,6 +78,8 @@ def check(store: Store) -> tuple[str, ...]:
             what()
         except (InputError, StoreError) as error:
             found.append(str(error))
+        except (AttributeError, TypeError, ValueError) as error:  # of a value of another type
+            found.append(f"{store.name}: cannot be read as it should be ({error})")
 
     def each_model() -> None:
         for application, platform, _, _ in store.models.all():
@@ -85,6 +106,7 @@ def check(store: Store) -> tuple[str, ...]:
             for minute in connection.scalars(select(LoadBlockRow.minute)).all():
                 load_blocks.read(connection, minute, minute + load_blocks.MINUTE)
 
+    read(lambda: found.extend(_mistyped(store)))
     rows = (each_run, each_model, each_placement, each_waiting_job, each_block)
     for part in (*rows, store.tokens.all, store.modes.newest):
         read(part)

@@ -172,7 +172,11 @@ def _loads(found: Result[str, float, float, float]) -> Loads:
 def _parts(found: Result[str, float, float, float]) -> Iterator[Loads]:
     """Rows as loads, a few thousand at a time: no thread of the daemon must hold the others up for longer."""
     for columns in fetched(found):
-        yield Loads.sort(*columns)
+        try:
+            yield Loads.sort(*columns)
+        except (TypeError, ValueError):  # SQLite holds any value in any column
+            rows = [row for row in zip(*columns, strict=True) if [*map(type, row)] == [str, float, float, float]]
+            yield Loads.sort(*(zip(*rows, strict=True) if rows else [()] * 4))
 
 
 def fetched(found: Result[*tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], ...]]:
@@ -207,7 +211,7 @@ def _unpacked(nodes: str, packed: bytes) -> Loads:
         names = tuple(json.loads(nodes))
         counts = np.frombuffer(packed, "<u4", len(names))
         time, cpu, bandwidth = np.frombuffer(packed, "<f8", offset=counts.nbytes).reshape(3, -1)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise StoreError(f"a packed minute of loads is damaged ({error}), restore the database from a copy") from None
     return Loads(names, np.concatenate(([0], counts.cumsum(dtype=np.intp))), time, cpu, bandwidth)
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import JSON, Connection, Table
 
 from metasched.records import InputError
 
@@ -24,6 +24,19 @@ def sound(rows: Iterable[_Row], read: Callable[[_Row], _Record]) -> tuple[_Recor
         except InputError as error:
             _log.warning("%s; it is left out", error)
     return tuple(found)
+
+
+#: What the values of columns are called.
+_CALLED: Mapping[type, str] = {str: "text", dict: "a table", bool: "true or false", int: "a whole number"}
+
+
+def check_types(row: Mapping[Any, Any], of: Table) -> None:
+    """Refuse, by InputError, a row with a value that is not of its column's type: SQLite stores any in any column."""
+    for column in of.columns:
+        value, kind = row[column.name], dict if isinstance(column.type, JSON) else column.type.python_type
+        if not isinstance(value, kind) and not (value is None and column.nullable):
+            shown = repr(value)[:80]
+            raise InputError(f"{column.name} is {shown}, expected {_CALLED.get(kind, 'a number')}")
 
 
 def insert_new(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:

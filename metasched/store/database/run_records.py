@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, bindparam, case, delete, func, select, update
 
 from metasched.records import InputError, Run, Settings
 from metasched.store.database.engine import name_of, reading, writing
-from metasched.store.database.rows import insert_new_by, sound
+from metasched.store.database.rows import check_types, insert_new_by, sound
 from metasched.store.database.tables import ModelRow, RunRow, table
 
 #: Key among a run's further columns where it was forgotten.
@@ -226,17 +226,18 @@ class RunRecords:
         query = select(RunRow.id, RunRow.application, RunRow.cluster, RunRow.extra).where(*which.conditions())
         with writing(self._engine) as connection:
             rows = [row for row in connection.execute(query) if FORGOTTEN not in row.extra]
-            for row in rows:
-                changed = update(RunRow).where(RunRow.id == row.id)
-                connection.execute(
-                    changed.values(learnable=False, learned=False, extra={**row.extra, FORGOTTEN: "yes"})
-                )
             models = sorted({(row.application, row.cluster) for row in rows})
-            for application, platform in models:
-                for kind in (RunRow, ModelRow):
-                    of_this = (kind.application == application, kind.cluster == platform)
-                    change = update(kind).values(learned=False) if kind is RunRow else delete(kind)
-                    connection.execute(change.where(*of_this))
+            if rows:
+                # Many at once: others may not write meanwhile.
+                runs, saved = table(RunRow), table(ModelRow)
+                changed = update(runs).where(runs.c.id == bindparam("which")).values(learnable=False, learned=False)
+                marked = [{"which": row.id, "extra": {**row.extra, FORGOTTEN: "yes"}} for row in rows]
+                connection.execute(changed.values(extra=bindparam("extra")), marked)
+                named = [{"of": application, "on": platform} for application, platform in models]
+                for change in (update(runs).values(learned=False), delete(saved)):
+                    whose = change.table.c
+                    where = whose.application == bindparam("of"), whose.cluster == bindparam("on")
+                    connection.execute(change.where(*where), named)
         return Forgotten(len(rows), tuple(models))
 
     def to_learn(self) -> tuple[RecordedRun, ...]:
@@ -269,9 +270,10 @@ class RunRecords:
         """
         values = {name: row[name] for name in _RUN_FIELDS}
         values |= {name: math.nan for name in _MINIMA if values[name] is None}
-        nodes, extra = tuple(row["nodes"].split()), MappingProxyType(dict(row["extra"]))
         try:
-            run = Run(**values, nodes=nodes, extra=extra)
+            check_types(row, table(RunRow))
+            extra = MappingProxyType({name: str(cell) for name, cell in row["extra"].items()})
+            run = Run(**values, nodes=tuple(row["nodes"].split()), extra=extra)
         except InputError as error:
             raise InputError(str(error), where=f"{name_of(self._engine.url)}, run {row['id']}") from None
         return RecordedRun(run, row["exit_status"], row["learnable"], row["uid"])

@@ -59,6 +59,13 @@ def test_sixty_flipped_bits_are_found(tmp_path: Path) -> None:
         "UPDATE placements SET answer = '{}'",
         "INSERT INTO waiting_jobs VALUES ('0a', 5.0, '{}')",
         "INSERT INTO load_blocks VALUES (60, '[\"n0\"]', x'00')",
+        "INSERT INTO load_blocks VALUES ('soon', '[\"n0\"]', x'00')",
+        "INSERT INTO load_blocks VALUES (60, '5', 'x')",
+        "UPDATE runs SET processors = 'four'",
+        "UPDATE placements SET question = '[]'",
+        "UPDATE loads SET available_cpu = 'half' WHERE time = 7",
+        "INSERT INTO load_means VALUES (300, 'now', 'n0', 0.5, 90.0, 5)",
+        "INSERT INTO past_jobs (uid, cluster, submit_time, run_time, processors) VALUES (5, 'c', 1.0, 'long', 4)",
     ],
 )
 def test_a_row_that_cannot_be_what_was_written_is_told(

@@ -121,6 +121,11 @@ def written_by_hand(store: Store, **changed: float) -> None:
         connection.execute(insert(table(LoadRow)), row | changed)
 
 
+def of_another_type(store: Store) -> None:
+    with writing(store.engine) as connection:
+        connection.exec_driver_sql("INSERT INTO loads VALUES ('n0', ?, 'half', 90.0)", (START + SPAN + 4.0,))
+
+
 def test_samples_that_cannot_be_are_not_read_whoever_wrote_them(tmp_path: Path) -> None:
     changes: list[Callable[[Store], None]] = [
         lambda store: written_by_hand(store, available_cpu=7.0, time=START + 31.0),
@@ -129,6 +134,7 @@ def test_samples_that_cannot_be_are_not_read_whoever_wrote_them(tmp_path: Path) 
         lambda store: written_by_hand(store, available_cpu=2.0, time=START + SPAN + 1.0),
         lambda store: written_by_hand(store, available_bandwidth=-1.0, time=START + SPAN + 2.0),
         lambda store: written_by_hand(store, available_bandwidth=math.inf, time=START + SPAN + 3.0),
+        of_another_type,
     ]
     with Store.open(tmp_path / "db") as store:
         regular(store)

@@ -16,16 +16,18 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import event
 
 from metasched.records import InputError, Load, Run, Settings
 from metasched.store.database.engine import connect, default_location, reading, writing
 from metasched.store.database.model_records import HISTORY
-from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.run_records import RecordedRun, Selection
 from metasched.store.database.schema import HEAD, VERSION_TABLE, bring_up, revision_of, script, upgrade
 from metasched.store.database.store import Store
 from metasched.store.database.tables import Base
@@ -118,16 +120,47 @@ def test_a_model_that_is_not_json_is_refused(store: Store) -> None:
         store.models.save("cg", "c8", {"function": len})
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("min_avg_avail_cpu", 7, "min_avg_avail_cpu is 7"),
+        ("processors", "four", "processors is 'four', expected a whole number"),
+        ("execution_time", "soon", "execution_time is 'soon', expected a number"),
+        ("nodes", b"\xff", r"nodes is b'\xff', expected text"),
+        ("extra", "[1]", "extra is [1], expected a table"),
+        ("extra", "null", "extra is None, expected a table"),
+        ("extra", '{"energy": []}', "energy is '[]', expected a number"),
+    ],
+)
 def test_a_row_spoiled_by_hand_is_named_and_hides_no_other(
-    store: Store, path: Path, caplog: pytest.LogCaptureFixture
+    store: Store, path: Path, caplog: pytest.LogCaptureFixture, column: str, value: object, said: str
 ) -> None:
     store.runs.add(RUN)
     store.runs.add(replace(RUN, problem_size=7.0))
     with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE runs SET min_avg_avail_cpu = 7 WHERE id = 1")
+        raw.execute(f"UPDATE runs SET {column} = ? WHERE id = 1", (value,))
     for found in (store.runs.learnable(), tuple(each.run for each in store.runs.to_learn())):
         assert [each.problem_size for each in found] == [7.0]
-    assert "metasched.db, run 1: min_avg_avail_cpu is 7" in caplog.text
+    assert f"metasched.db, run 1: {said}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "changed", [{"processors": 2**70}, {"problem_size": 10**400}, {"application": "a\udcff"}, {"cluster": "\ud800"}]
+)
+def test_what_no_column_can_hold_is_refused_in_one_line(store: Store, changed: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^[^\n]*metasched\.db: [^\n]+$"):
+        store.runs.add(replace(RUN, **changed))
+    assert store.runs.all() == ()
+
+
+def test_forgetting_many_runs_takes_few_statements(store: Store) -> None:
+    store.runs.add_all(RecordedRun(replace(RUN, application=f"a{k % 50}", start_time=float(k))) for k in range(400))
+    said: list[str] = []
+    event.listen(store.engine, "before_cursor_execute", lambda *arguments: said.append(arguments[2]))
+    found = store.runs.forget(Selection(since=100.0))
+    assert (found.runs, len(found.models)) == (300, 50)
+    assert len(said) < 10
+    assert len(store.runs.learnable()) == 100
 
 
 WRITER = """
