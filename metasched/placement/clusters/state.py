@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metasched.blocks.entry import Entry
+from metasched.placement.clusters.found_once import found_once
 from metasched.placement.clusters.network import Network
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.switch_tree import Topology
@@ -311,24 +314,23 @@ def _slots(processors: Ints, settings: Settings, per_node: int | None) -> Ints:
     return slots if settings.processes_per_node is None else np.minimum(slots, settings.processes_per_node)
 
 
+@found_once
 def places(nodes: tuple[str, ...]) -> Mapping[str, int]:
     """The number of each node of a cluster, which hardly ever change."""
-    return _places(_Same(nodes))
+    return {node: number for number, node in enumerate(nodes)}
 
 
-class _Same:
-    """A tuple that is compared as the object that it is: a hash of a hundred thousand names takes a millisecond."""
+@found_once
+def nodes_with(features: tuple[frozenset[str], ...]) -> Mapping[str, int]:
+    """How many nodes of a cluster have each feature, which hardly ever change.
 
-    def __init__(self, nodes: tuple[str, ...]) -> None:
-        self.nodes = nodes
+    Parameters
+    ----------
+    features : of each node.
 
-    def __hash__(self) -> int:
-        return id(self.nodes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.nodes is other.nodes
-
-
-@lru_cache(maxsize=8)
-def _places(nodes: _Same) -> Mapping[str, int]:
-    return {node: number for number, node in enumerate(nodes.nodes)}
+    Examples
+    --------
+    >>> nodes_with((frozenset({"gpu", "new"}), frozenset({"new"})))["new"]
+    2
+    """
+    return Counter(chain.from_iterable(features))

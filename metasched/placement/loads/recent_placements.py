@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 #: Time that a job must run until the averages of the monitors fully include it (s).
 SETTLING = 30.0
+#: Clusters in which the numbers of nodes are remembered.
+MOST_CLUSTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +181,18 @@ class _Columns:
         #: Of each job on each of its nodes, a column: the numbers of the job, of the node and of the possible clusters,
         #: its processors there, and 1 where they are exclusive; the time from which and until which it counts (s).
         self.counts, self.times, self.rows = np.empty((5, 16), np.int64), np.empty((2, 16)), 0
-        self._last: tuple[tuple[str, ...], Ints] = (), np.empty(0, np.int64)
+        #: The numbers of the first nodes within clusters, by the identities of their lists of nodes.
+        self._numbers: dict[int, tuple[tuple[str, ...], Ints]] = {}
 
     def numbers(self, nodes: tuple[str, ...]) -> Ints:
         """The number of each recorded node within a cluster, -1 for nodes outside it."""
-        known, found = self._last
-        if known is not nodes:
-            found = np.empty(0, np.int64)
+        _, found = self._numbers.get(id(nodes), (nodes, np.empty(0, np.int64)))
         if found.size < len(self.nodes):
             place, new = places(nodes), tuple(self.nodes)[found.size :]
             found = np.concatenate([found, np.array([place.get(name, -1) for name in new])])
-            self._last = nodes, found
+            if len(self._numbers) >= MOST_CLUSTERS:
+                self._numbers.clear()
+            self._numbers[id(nodes)] = nodes, found
         return found
 
     def add(self, job: RecentPlacement) -> None:
@@ -221,7 +224,7 @@ class _Columns:
         found.jobs = [job for job, keep in zip(self.jobs, kept.tolist(), strict=False) if keep]
         found.clusters = dict(self.clusters)
         found.each = np.concatenate([self.each[:, np.flatnonzero(kept)], np.empty((3, 16))], axis=1)
-        found.nodes, found.places, found._last = dict(self.nodes), dict(self.places), self._last
+        found.nodes, found.places, found._numbers = dict(self.nodes), dict(self.places), dict(self._numbers)
         stay = np.flatnonzero(kept.take(self.counts[0, :rows]))
         found.counts, found.times, found.rows = self.counts[:, stay], self.times[:, stay], stay.size
         found.counts[0] = (np.cumsum(kept) - 1).take(found.counts[0])

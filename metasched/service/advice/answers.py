@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from metasched.advised_placements import Answer, Ask
 from metasched.node_names import fold
 from metasched.placement.clusters.partition import Holder, Partition
-from metasched.placement.clusters.state import ClusterState, places
+from metasched.placement.clusters.state import ClusterState, nodes_with, places
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import number_of, span
 from metasched.predictors.contract import Predictor
@@ -116,4 +116,5 @@ def _common_feature(state: ClusterState, nodes: tuple[str, ...]) -> str:
     common = frozenset.intersection(*(state.features[place[node]] for node in nodes))
     if not common:
         return ""
-    return min(common, key=lambda feature: (sum(feature in each for each in state.features), feature))
+    known = nodes_with(state.features)
+    return min(common, key=lambda feature: (known[feature], feature))

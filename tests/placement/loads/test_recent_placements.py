@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known_model import Known
 
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, places
+from metasched.placement.loads import recent_placements
 from metasched.placement.loads.recent_placements import (
     PlacedJobs,
     RecentPlacement,
@@ -27,6 +28,23 @@ from metasched.records import Load
 
 def nodes(count=4, **columns) -> ClusterState:
     return ClusterState.make("c", [f"n{index}" for index in range(count)], **columns)
+
+
+def test_the_numbers_of_nodes_are_looked_up_once_however_many_clusters_take_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(recent_placements, "places", lambda nodes: asked.append(nodes) or places(nodes))
+    clusters = [replace(nodes(), name=name) for name in "cde"]
+    placed = PlacedJobs([RecentPlacement("c", ("n1",), (1,), 0.0, 60.0, frozenset("de"))])
+    for _ in range(4):
+        for each in clusters:
+            assert placed.on(each, 1.0).node.tolist() == [1]
+    assert len(asked) == 3
+    placed = placed.plus(RecentPlacement("d", ("n3",), (1,), 0.0, 60.0, frozenset("ce")))
+    for each in clusters * 2:
+        assert placed.on(each, 1.0).node.tolist() == [1, 3]
+    assert len(asked) == 6
 
 
 def test_a_burst_of_submissions_spreads_over_the_nodes() -> None:
