@@ -231,6 +231,9 @@ def understood_mark(comment: str) -> Mark | None:
         return None
     if len(found[1]) > LONGEST_MARK:
         raise InputError(f"the comment's mark has {len(found[1])} characters, expected at most {LONGEST_MARK}")
+    after = comment[found.end() : found.end() + 1]
+    if not after.isascii():  # such as n=1\uff1100, of which 1 alone would count
+        raise InputError(f"the comment says {found[0][:80]} and then {after!r}, expected letters, digits and _=.,+-")
     words: dict[str, str] = {}
     for name, equals, value in (word.partition("=") for word in found[1].split(",")):
         if equals and words.setdefault(name, value) != value:

@@ -259,8 +259,9 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Kept]:
         fresh = path.with_suffix(".new")
         try:
             if not path.exists():  # else the epilog has run before, and knew the end better
-                fresh.write_text(json.dumps(job))
+                _put(fresh, json.dumps(job))
                 fresh.rename(path)
+                _flush(str(state))
         except OSError as error:
             print("metasched: {}".format(error), file=sys.stderr)
             with suppress(OSError):
@@ -273,6 +274,23 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Kept]:
             if stat.S_ISREG(there.st_mode):
                 kept.append((there.st_mtime, path))
     return unkept + [path for _, path in sorted(kept)]
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file that a failure of the machine leaves as a whole once it has another name."""
+    with path.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush(folder: str) -> None:
+    """Let a failure of the machine leave the names in a folder as they are."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 #: What a thread that is waited for came to: results, and what went wrong.

@@ -64,7 +64,6 @@ local before_submit, before_modify = rawget(_G, "slurm_job_submit"), rawget(_G, 
 
 local settings = read_settings(HERE .. "hooks.conf")
 local rules = read_rules(HERE .. "rules.lua")
-local token = first_line(settings.token_file)
 math.randomseed(os.time())
 -- Where hooks.conf sets no deadline above 0, and the longest that is taken from it (s).
 local DEADLINE, LONGEST = 0.2, 2.0
@@ -97,10 +96,14 @@ end
 
 -- What the comment says, and where it cannot be understood what is wrong with it, for the user.
 local function marked(comment)
-  local mark = comment:match("metasched:([^%s]*)")
-  if not mark then return nil end
-  mark = mark:match("^[%w_=.,+-]*")
+  local text = comment:match("metasched:([^%s]*)")
+  if not text then return nil end
+  local mark = text:match("^[%w_=.,+-]*")
   if #mark > 500 then return nil, "the comment's mark is longer than 500 characters" end
+  if (text:byte(#mark + 1) or 0) > 127 then -- a letter, of which the daemon would read what comes before
+    return nil, string.format("the comment says metasched:%s and then a character other than letters, digits and _=.,+-",
+                              mark:sub(1, 80))
+  end
   local words = {}
   local parameters, kept, count = {}, "", 0
   for key, value in mark:gmatch("([%w_.+-]+)=([^,]*)") do
@@ -303,6 +306,7 @@ local function post(path, body, ends)
   local function left() return math.max(0.001, ends - socket.gettime()) end
   local connection = connected(socket, left)
   local function receive()
+    local token = first_line(settings.token_file) -- it may be another by now
     local request = { "POST ", path, " HTTP/1.0\r\nHost: metasched\r\nContent-Type: application/json\r\n",
                       token and ("Authorization: Bearer " .. token .. "\r\n") or "",
                       "Content-Length: ", #body, "\r\n\r\n", body }

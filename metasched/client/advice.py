@@ -15,8 +15,8 @@ from metasched.client.connection import ask
 from metasched.client.soundness import NAME, count, matching, number
 from monitors.one_line import one_line
 
-#: How long the daemon may take in all (s).
-TIMEOUT = 2.0
+#: How long the daemon may take in all (s), and bytes of its answer that are read: a longer one takes long to be parsed.
+TIMEOUT, MOST_BYTES = 2.0, 1 << 22
 #: Folded names of nodes.
 _NODES = re.compile(r"[\w.,\[\]-]{1,65536}", re.ASCII)
 
@@ -76,7 +76,9 @@ def advice(
     """
     question = {"application": application, "problem_size": problem_size, "trial": True} | demands
     try:
-        answer = ask(address, "POST", "/v1/placements", question, token=token, verify=verify, timeout=timeout)
+        answer = ask(
+            address, "POST", "/v1/placements", question, token=token, verify=verify, timeout=timeout, most=MOST_BYTES
+        )
         return _sound(answer, question)
     except (RuntimeError, ValueError, TypeError, KeyError, OverflowError):
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from metasched.client.advice import TIMEOUT
+from metasched.client.advice import MOST_BYTES, TIMEOUT
 from metasched.client.connection import ask
 from metasched.client.soundness import NAME, count, matching, number
 from monitors.one_line import one_line
@@ -66,7 +66,10 @@ def ranked_sites(
     """
     question = {"application": application, "problem_size": problem_size, "within": LEFT * timeout} | demands
     try:
-        answer = ask(address, "POST", "/v1/sites/rankings", question, token=token, verify=verify, timeout=timeout)
+        answer = ask(
+            address, "POST", "/v1/sites/rankings", question, token=token, verify=verify, timeout=timeout,
+            most=MOST_BYTES,
+        )  # fmt: skip
         return _sound(answer, question)
     except (RuntimeError, ValueError, TypeError, KeyError, OverflowError):
         return ()

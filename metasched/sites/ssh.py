@@ -131,7 +131,7 @@ def bring(destination: str, paths: Sequence[Path], folder: str = "") -> tuple[fl
     ----------
     destination : as for :func:`submit`.
     paths : of the data here.
-    folder : where it goes there, by default the home folder.
+    folder : where it goes there, made if it is missing; by default the home folder.
 
     Raises
     ------
@@ -139,11 +139,16 @@ def bring(destination: str, paths: Sequence[Path], folder: str = "") -> tuple[fl
         When it cannot be copied.
     """
     try:
-        began, size = time.monotonic(), size_of(paths)
+        size = size_of(paths)
     except OSError as error:
         raise RuntimeError(f"{error.filename} cannot be read: {refusal(error)}") from None
-    names = [f"{path.absolute()}" for path in paths]
-    run("scp", "-r", "-p", "-q", *_shared(), "--", *names, f"{_checked(destination)}:{folder}", environment={},
+    names, there = [f"{path.absolute()}" for path in paths], folder.removeprefix("~/")
+    if there:
+        # Into a folder that is missing scp copies a file, or what is in a folder, under the name of that folder.
+        command(destination, ["mkdir", "-p", "--", there])
+        there = f"{there}/"
+    began = time.monotonic()
+    run("scp", "-r", "-p", "-q", *_shared(), "--", *names, f"{_checked(destination)}:{there}", environment={},
         timeout=LONGEST)  # fmt: skip
     return size, max(time.monotonic() - began, 1e-3)
 

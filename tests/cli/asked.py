@@ -59,13 +59,13 @@ SSH = """
 for LAST in "$@"; do :; done
 echo "$LAST" >>said
 case "$LAST" in
-  *scontrol*hold*) echo "17|PENDING|JobHeldUser" >queue ;;
-  *scontrol*release*) echo "17|PENDING|Priority" >queue ;;
-  *scancel*) echo "17|CANCELLED|None" >queue ;;
+  *scontrol*hold*) echo "17|PENDING|JobHeldUser|solve" >queue ;;
+  *scontrol*release*) echo "17|PENDING|Priority|solve" >queue ;;
+  *scancel*) echo "17|CANCELLED|None|solve" >queue ;;
   *sbatch*)
     [ -e lost ] && exit 255
     [ -e refused ] && { echo full >&2; exit 3; }
-    echo 17; echo "17|PENDING|JobHeldUser" >queue ;;
+    echo 17; echo "17|PENDING|JobHeldUser|solve" >queue ;;
   *squeue*) cat queue ;;
 esac
 """

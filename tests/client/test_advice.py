@@ -67,6 +67,11 @@ def test_no_lie_is_believed(lie: dict[str, Any]) -> None:
     assert advised(GOOD | lie, max_processors=16, partitions=["new"]) is None
 
 
+def test_an_answer_that_would_take_too_long_to_be_parsed_is_not_read() -> None:
+    assert advised(GOOD | {"warnings": ["x" * 4_000_000]}) is not None
+    assert advised(GOOD | {"warnings": ["x" * 5_000_000]}) is None
+
+
 def test_an_answer_to_another_question_is_none() -> None:
     assert advised(GOOD, processors=[4]) is None
     assert advised(GOOD, min_processors=3) is None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from metasched.client import sites
+from metasched.client.advice import MOST_BYTES
 from metasched.client.sites import FORMAT, MOST, SiteAdvice, ranked_sites
 from metasched.records import InputError
 
@@ -33,7 +34,7 @@ def test_what_the_daemon_ranks_is_given_in_its_order(monkeypatch: pytest.MonkeyP
     asked, found = ranked(monkeypatch, GOOD, data=2.5, processors=[4, 8], sites=["east", "west", "north"])
     question = {"application": "cg", "problem_size": 1400, "within": 4.0, "data": 2.5}
     question |= {"processors": [4, 8], "sites": ["east", "west", "north"]}
-    link = {"token": "t", "verify": "file", "timeout": 5.0}
+    link = {"token": "t", "verify": "file", "timeout": 5.0, "most": MOST_BYTES}
     assert asked == [("grid.sock", "POST", "/v1/sites/rankings", question, link)]
     west, east = SiteAdvice("west", "new", 4, 60.5, "idle and near"), SiteAdvice("east", "", 8, 90.0, "x" * 1000)
     assert found == (west, east)

@@ -161,6 +161,22 @@ def test_a_file_that_cannot_be_read_holds_up_none(
     assert "Permission denied" in capsys.readouterr().err
 
 
+def test_a_job_is_on_the_disk_before_it_counts_as_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    hooks = importlib.import_module("metasched_hooks")
+    flushed: list[tuple[str, bool]] = []
+    kept, fsync = folder / "hooks" / "ended.17.5.0.json", os.fsync
+
+    def noted(handle: int) -> None:
+        flushed.append((os.path.basename(os.readlink(f"/proc/self/fd/{handle}")), kept.exists()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    hooks.keep({"state": str(kept.parent)}, {"job": "17", "start": 5.0, "comment": ""})
+    assert json.loads(kept.read_text())["job"] == "17"
+    assert flushed == [("ended.17.5.0.new", False), ("hooks", True)]
+
+
 @pytest.mark.parametrize("kind", ["full", "gone"])
 def test_a_job_that_cannot_be_kept_is_told_at_once(folder: Path, kind: str) -> None:
     start = {"SLURM_JOB_START_TIME": "1500"}

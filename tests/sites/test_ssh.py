@@ -142,6 +142,16 @@ def test_what_is_brought_is_measured(tmp_path: Path) -> None:
     assert seconds > 0.0
 
 
+def test_data_goes_into_its_folder_whether_that_is_there_or_not(tmp_path: Path, programs: Path) -> None:
+    put(programs, "scp", f'for word; do :; done\necho "$word" >> {tmp_path}/copied\n')
+    put(programs, "ssh", f'for word; do :; done\necho "$word" >> {tmp_path}/copied\n')
+    for folder in ("", "data/in", "~/data"):
+        ssh.bring("grid@east", [tmp_path], folder)
+    assert (tmp_path / "copied").read_text().splitlines() == [
+        "grid@east:", "mkdir -p -- data/in", "grid@east:data/in/", "mkdir -p -- data", "grid@east:data/",
+    ]  # fmt: skip
+
+
 def test_data_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=f"{tmp_path}/gone cannot be read: no such file"):
         ssh.bring("grid@east", [tmp_path / "gone"])

@@ -25,11 +25,12 @@ class Bad:
 
     Attributes
     ----------
-    asked : the bodies of the requests, the first one first.
+    asked, heads : the bodies and the heads of the requests, the first one first.
     """
 
     def __init__(self, answer: Answer, path: str = "") -> None:
         self.asked: list[bytes] = []
+        self.heads: list[bytes] = []
         self._answer, self._path = answer, path
         if path:
             self._listening = socket.socket(socket.AF_UNIX)
@@ -57,22 +58,25 @@ class Bad:
 
     def _one(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            self.asked.append(_taken(connection))
+            head, body = _taken(connection)
+            self.heads.append(head)
+            self.asked.append(body)
             self._answer(connection)
 
 
-def _taken(connection: socket.socket) -> bytes:
-    """The body of the whole request: a socket closed with something unread would take the answer back from the hook."""
+def _taken(connection: socket.socket) -> tuple[bytes, bytes]:
+    """The head and the body of the whole request: a socket closed with something unread would take the answer back from
+    the hook."""
     head = b""
     while b"\r\n\r\n" not in head:
         if not (piece := connection.recv(65536)):
-            return b""
+            return head, b""
         head += piece
     head, _, body = head.partition(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
     while len(body) < length and (piece := connection.recv(65536)):
         body += piece
-    return body
+    return head, body
 
 
 def http(body: bytes, status: str = "200 OK") -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from metasched.jobs import read_mark
+from tests.system import test_lua_hook
 from tests.system.bad_daemons import GOOD, Bad, changed
 from tests.system.real_slurm import DEPLOYED
 from tests.system.test_slurm_failures import MARK
@@ -91,6 +92,31 @@ def submitted(
 def test_a_sound_answer_is_followed(tmp_path: Path) -> None:
     job = submitted(tmp_path)
     assert (job["req_nodes"], job["min_nodes"], job["said"]) == (GOOD["nodes"], 2, "metasched: go")
+
+
+def test_a_token_that_is_replaced_counts_from_the_next_job_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    change = f'local file = io.open("{token}", "w"); file:write("new\\n"); file:close()\n'
+    monkeypatch.setattr(test_lua_hook, "DRIVER", DRIVER.replace("job.status = slurm", f"{change}job.status = slurm"))
+    with closing(Bad(changed())) as daemon:
+        driven(tmp_path, f"address = {daemon.address}\ntoken_file = {token}\n")
+        assert [line for line in daemon.heads[0].split(b"\r\n") if b"Bearer" in line] == [b"Authorization: Bearer new"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("app=ü,n=900", "the comment says metasched:app= and then a character other than letters, digits and _=.,+-"),
+        ("app=cg,n=9１00", "the comment says metasched:app=cg,n=9 and then a character other than"),
+    ],
+)
+def test_a_mark_that_would_be_read_in_part_is_not_followed(mark: str, said: str, tmp_path: Path) -> None:
+    comment = {"comment": f"night metasched:{mark}"}
+    job = submitted(tmp_path, job=comment)
+    assert said in job.pop("said")
+    assert job == UNCHANGED | comment
+    assert read_mark(comment["comment"]) is None
 
 
 def test_only_a_job_on_the_nodes_that_were_judged_is_limited_by_their_prediction(tmp_path: Path) -> None:

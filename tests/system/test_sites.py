@@ -197,7 +197,17 @@ def test_a_job_is_submitted_by_ssh_and_its_outcome_teaches_the_score(grid: Grid,
     sshd = real_sshd.Sshd(tmp_path)
     job = ["-J", "solve", "-n", "4", "--comment=metasched:app=cg,n=900", str(script)]
     try:
-        arguments = ("--held-by", "far", "--bring", str(data), "--folder", f"{tmp_path}/there", "--json", "--", *job)
+        arguments = (
+            "--held-by",
+            "far",
+            "--bring",
+            str(data),
+            "--folder",
+            f"{tmp_path}/new/there",
+            "--json",
+            "--",
+            *job,
+        )
         done = grid.verb("sites", "submit", *arguments, path=sshd.path)
         assert done.returncode == 0, done.stderr
         again = grid.verb("sites", "submit", "--site", "near", "--data", "0", "--", *job, path=sshd.path)
@@ -207,7 +217,7 @@ def test_a_job_is_submitted_by_ssh_and_its_outcome_teaches_the_score(grid: Grid,
         sshd.stop()
     document = json.loads(done.stdout)
     assert (document["submitted"]["site"], document["submitted"]["job"]) == ("near", "4711")
-    assert (tmp_path / "there" / "data").stat().st_size == 300_000
+    assert (tmp_path / "new" / "there" / "data").stat().st_size == 300_000
     assert (tmp_path / "script").read_text() == script.read_text()
     words = (tmp_path / "words").read_text().splitlines()
     assert words[0] == "--parsable"

@@ -26,7 +26,7 @@ sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the b
                     no_args_is_help=True)  # fmt: skip
 
 #: Folders at a site: what a shell there could take for anything else is refused.
-_FOLDER = re.compile(r"[A-Za-z0-9_.~/][A-Za-z0-9_./-]{0,1000}", re.ASCII)
+_FOLDER = re.compile(r"(?:~/)?[A-Za-z0-9_./][A-Za-z0-9_./-]{0,1000}", re.ASCII)
 
 DataOption = Annotated[float | None, typer.Option("--data", min=0, help="Data that the job needs (GB); 0 for none.")]
 HeldOption = Annotated[list[str] | None, typer.Option("--held-by", help="Site that holds the data; repeatable.")]
@@ -154,7 +154,7 @@ def submit_to_site(
     brought: Annotated[
         list[Path] | None, typer.Option("--bring", help="File or folder to copy to the site first, by scp; repeatable.")
     ] = None,
-    folder: Annotated[str, typer.Option(help="Folder at the site; by default the home folder.")] = "",
+    folder: Annotated[str, typer.Option(help="Folder at the site, made if missing; by default the home folder.")] = "",
     resend: Annotated[
         bool, typer.Option("--resend", help="Let `metasched sites resend` send it elsewhere while it waits.")
     ] = False,
@@ -185,6 +185,9 @@ def submit_to_site(
     for path in paths:
         if not path.exists():
             raise InputError("does not exist, expected a file or folder to copy", where=str(path))
+    called = [path.absolute().name for path in paths]
+    if twice := next((name for name in called if called.count(name) > 1), ""):
+        raise InputError(f"--bring names {twice} twice, of which the site would keep one, expected each name once")
     if folder and not _FOLDER.fullmatch(folder):
         raise InputError(f"--folder is {folder!r}, expected a path of letters, digits and ._/-")
     size = data if data is not None else ssh.size_of(paths) if paths else None

@@ -223,6 +223,23 @@ def test_a_job_goes_to_the_next_site_only_where_the_first_cannot_have_accepted_i
     assert [report["site"] for report in reports] == tried[1:]
 
 
+def test_what_would_be_overwritten_at_the_site_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "input").touch()
+    brought = [word for folder in ("a", "b") for word in ("--bring", str(tmp_path / folder / "input"))]
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", *brought, "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
+    assert (left.value.code, "--bring names input twice" in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize("folder", ["~other/data", "-x", "a b", "~", "a;b"])
+def test_a_folder_that_is_not_plain_is_refused(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "submit", f"--folder={folder}", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
+    assert (left.value.code, f"--folder is {folder!r}" in capsys.readouterr().err) == (2, True)
+
+
 def test_an_array_is_not_sent_elsewhere_since_its_tasks_start_one_by_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
