@@ -114,13 +114,16 @@ def _maximal_cliques(width: Floats) -> Iterator[tuple[Ints, float]]:
     for level in np.unique(pairs)[::-1]:
         new = [(int(first[k]), int(second[k])) for k in np.flatnonzero(pairs == level)]
         graph.add_edges_from(new)
+        # Of many new pairs the cliques are found sooner in one search than in one for each.
+        of_each = (nx.find_cliques(graph, nodes=list(edge)) for edge in new)
+        found = nx.find_cliques(graph) if len(new) > len(graph) else chain.from_iterable(of_each)
         seen: set[frozenset[int]] = set()
-        for edge in new:  # a clique without a new pair is one of a wider level
-            for clique in nx.find_cliques(graph, nodes=list(edge)):
-                members = frozenset(clique)
-                if members not in seen:
-                    seen.add(members)
-                    yield np.array(sorted(members), dtype=np.int64), float(level)
+        for clique in map(frozenset, found):
+            members = np.array(sorted(clique), dtype=np.int64)
+            # A clique without a new pair is one of a wider level.
+            if clique not in seen and width[np.ix_(members, members)].min() == level:
+                seen.add(clique)
+                yield members, float(level)
 
 
 def _linked(width: Floats, method: Literal["complete", "single"]) -> Iterator[tuple[Ints, float]]:

@@ -6,14 +6,18 @@ and the narrowest link.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor, Term
 from metasched.records import InputError, Placement, Request, ResourceSet
+
+Ints = NDArray[np.int64]
 
 #: Predictions that differ by less than this part are the same model's.
 AGREES = 1e-6
@@ -148,7 +152,11 @@ def held_back_by(chosen: ResourceSet, cluster: ClusterState) -> tuple[str, str]:
     for node in nodes:
         if links[node] <= narrowest:
             return f"node {slowest}", f"link of {cluster.nodes[node]}"
-    # The first node's widths to the others hold the least width or are all wider: then another pair holds it.
-    pairs = ((a, b) for position, a in enumerate(nodes) for b in nodes[position + 1 :])
-    first, second = next(pair for pair in pairs if cluster.network.bandwidth(links, list(pair)) <= narrowest)
-    return f"node {slowest}", f"path between {cluster.nodes[first]} and {cluster.nodes[second]}"
+
+    def narrow(some: Ints) -> bool:
+        return cluster.network.bandwidth(links, some) <= narrowest
+
+    # A set is as narrow as its narrowest pair: the node that makes the first ones so, and the first that it does so to.
+    last = bisect_left(range(nodes.size), True, key=lambda place: narrow(nodes[: place + 1]))
+    first = bisect_left(range(last), True, key=lambda place: narrow(np.append(nodes[: place + 1], nodes[last])))
+    return f"node {slowest}", f"path between {cluster.nodes[nodes[first]]} and {cluster.nodes[nodes[last]]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,10 @@ from metasched.placement.clusters.bandwidth_matrix import BandwidthMatrix
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.explaining.breakdown import held_back_by
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
-from metasched.records import InputError
+from metasched.records import InputError, ResourceSet
 
 WIDTHS = st.sampled_from([5.0, 10.0, 30.0, 100.0, 300.0, 1000.0])
 
@@ -58,6 +60,33 @@ def test_small_matrices_are_searched_exactly(cluster, traffic) -> None:
     assert ranking.gap == 0
 
 
+@given(measured())
+def test_the_cliques_of_each_width_are_all_that_no_node_extends(cluster: ClusterState) -> None:
+    assert isinstance(cluster.network, BandwidthMatrix)
+    width = cluster.network.width
+    expected = set()
+    for size in range(2, len(cluster.nodes) + 1):
+        for nodes in map(list, combinations(range(len(cluster.nodes)), size)):
+            level = width[np.ix_(nodes, nodes)].min()
+            others = np.delete(width[:, nodes], nodes, axis=0)
+            if not (others >= level).all(axis=1).any():
+                expected.add((frozenset(nodes), level))
+    found = [(frozenset(nodes.tolist()), level) for nodes, level in matrix._maximal_cliques(width)]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_equal_pairs_are_searched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches, find = [], networkx.find_cliques
+    monkeypatch.setattr(networkx, "find_cliques", lambda *asked, **of: searches.append(asked) or find(*asked, **of))
+    half = np.arange(30) < 15
+    halves = np.where(half[:, None] == half, 100.0, 10.0)
+    np.fill_diagonal(halves, np.inf)
+    found = [(nodes.tolist(), level) for nodes, level in matrix._maximal_cliques(halves)]
+    assert sorted(found) == [([*range(15)], 100.0), ([*range(30)], 10.0), ([*range(15, 30)], 100.0)]
+    assert len(searches) == 2
+
+
 @settings(max_examples=80, deadline=None)
 @given(measured(), st.sampled_from([10.0, 1000.0, 20000.0]))
 def test_beyond_the_limit_the_reported_gap_holds_the_truth(cluster, traffic) -> None:
@@ -68,6 +97,20 @@ def test_beyond_the_limit_the_reported_gap_holds_the_truth(cluster, traffic) -> 
     best = brute_force(cluster, predictor)
     assert ranking.placements[0].completion <= best * (1 + ranking.gap) * (1 + 1e-12)
     assert ranking.placements[0].completion >= best * (1 - 1e-12)
+
+
+@given(measured(), st.data())
+def test_what_holds_a_set_back_is_a_link_or_a_path_as_narrow_as_it_is(
+    cluster: ClusterState, data: st.DataObject
+) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(cluster.nodes), min_size=1, unique=True))
+    numbers = [cluster.nodes.index(name) for name in chosen]
+    width = cluster.network.bandwidth(cluster.available_bandwidth, numbers)
+    _, narrowest = held_back_by(ResourceSet("m", tuple(chosen), len(chosen), 1.0, width), cluster)
+    named = [cluster.nodes.index(word) for word in narrowest.split() if word in cluster.nodes]
+    assert len(named) == (1 if narrowest.startswith("link of ") else 2)
+    assert set(named) <= set(numbers)
+    assert cluster.network.bandwidth(cluster.available_bandwidth, named) == width
 
 
 def test_a_tree_measured_pair_by_pair_leaves_no_gap_however_large() -> None:
