@@ -71,6 +71,18 @@ def test_a_meter_that_jumped_spoils_neither_the_energy_of_other_runs_nor_its_int
     assert after.high / after.low < 1.2 * before.high / before.low
 
 
+@pytest.mark.parametrize(("fraction", "left_out"), [(1 / 25, False), (1 / 35, True)])
+def test_a_run_on_more_processors_may_draw_a_little_more_than_a_thirtieth_of_the_power(
+    fraction: float, left_out: bool
+) -> None:
+    runs = made(40, seed=1)
+    power = np.median([(run.energy or math.nan) / run.execution_time for run in runs])
+    at = max(range(len(runs)), key=lambda place: runs[place].processors)
+    joules = repr(float(fraction * power * runs[at].execution_time))
+    runs[at] = replace(runs[at], extra={**runs[at].extra, "energy": joules})
+    assert ("energy left out" in MeteredPredictor("a", "c").fit(runs).learned().parts[0].facts) is left_out
+
+
 def test_the_time_of_what_waits_for_memory_does_not_shrink_with_the_clock() -> None:
     bound = MeteredPredictor("a", "c").fit(made(40, seed=3, memory=1.0))
     slow, fast = (bound.predict(Request(800, 4, 0.9, 90.0, Settings(frequency=f))).execution_time for f in CLOCKS)
