@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 SEEDS_WORKED_ON: tuple[int, ...] = (
     11, 100, 101, 103, 2027, 2028, 5101, 5102, 5103, 6113, 7001, 7002, 9241, 31001, 31002, 31003, 40417, 86028,
     120001, 120003, 260123, 515151, 730211, 880001, 880002, 880003, 884407, 990417, 5590231, 7310931, 1795592331,
-    1795600001,
+    1795600001, 9988776655,
 )  # fmt: skip
 #: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
 LIMIT = 1800.0

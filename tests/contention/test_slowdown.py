@@ -172,6 +172,7 @@ def test_clusters_that_cannot_be_get_a_line(arguments: tuple, line: str) -> None
         ([1, 1], 1.0, {"communication": -1.0}, "communication of a job holds -1.0"),
         ([1, 1], 0.0, {"communication": 0.0}, "no remaining work"),
         ([1, 1], 1.0, {"communication": 1.0, "remaining": np.inf}, "no finite time"),
+        ([1, 1], 1.0, {"communication": 1.0, "remaining": -1.0}, "no finite time"),
     ],
 )
 def test_work_that_cannot_be_gets_a_line(processes: list, computation: float, extra: dict, line: str) -> None:

@@ -120,8 +120,10 @@ def test_a_node_whose_counters_were_not_scraped_at_the_same_time_is_left_out_alo
 
 def test_too_few_scrapes_and_counters_that_jump_tell_nothing() -> None:
     one, wild = [(NOW, 5.0)], [(NOW, 0.0), (NOW + 10.0, 1e9)]
-    with serving(history({"node_rapl_package_joules_total": [("n1:1", one), ("n2:1", wild)]})) as url:
-        assert PowerHistory(url).drawn(NOW, NOW + 10.0) == ({}, "")
+    every = [("n1:1", one), ("n2:1", wild), ("n3:1", counted(60.0)[:2])]
+    with serving(history({"node_rapl_package_joules_total": every})) as url:
+        drawn, fault = PowerHistory(url).drawn(NOW, NOW + 10.0)
+    assert ({*drawn}, fault) == ({"n3"}, "")
     with serving(body("[1, 2]")) as url:
         found, fault = PowerHistory(url).drawn(NOW, NOW + 10.0)
     assert (found, bool(fault)) == ({}, True)
