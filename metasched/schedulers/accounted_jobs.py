@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -62,8 +63,8 @@ class AccountedJob:
         return Fate(self.completed, submitted, start, self.slots, self.kind, ended=end)
 
 
-def logged(jobs: Iterable[AccountedJob], since: float) -> JobLog | None:
-    """The jobs that ended after a time (s), as a job log; None if there are none.
+def logged(jobs: Iterable[AccountedJob], since: float, until: float | None = None) -> JobLog | None:
+    """The jobs that ended after a time (s), and up to another one if any, as a job log; None if there are none.
 
     Examples
     --------
@@ -71,14 +72,14 @@ def logged(jobs: Iterable[AccountedJob], since: float) -> JobLog | None:
     >>> log = logged([job], since=0.0)
     >>> log.run_time.tolist(), log.wait.tolist(), log.requested_time.tolist(), log.named("user")
     ([8.0], [10.0], [600.0], ['ann'])
-    >>> logged([job], since=118.0) is None
-    True
+    >>> [logged([job], since, until) is None for since, until in ((118.0, None), (0.0, 118.0), (0.0, 117.0))]
+    [True, False, True]
     """
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     table.writerow(_LOGGED)
     for job in jobs:
-        if job.start > 0 and job.end > max(since, job.start - 1.0):
+        if job.start > 0 and max(since, job.start - 1.0) < job.end <= (math.inf if until is None else until):
             table.writerow(
                 (
                     *(job.number, job.submitted, job.end - job.start, job.slots, job.time_limit, job.owner),

@@ -92,8 +92,13 @@ class Source(Protocol):
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait, those that wait in the order of their priority."""
 
-    def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s), by accounting; None without accounting."""
+    def accounted(self, since: float, until: float | None = None) -> JobLog | None:
+        """All jobs that ended in a period, by accounting; None where there are none, or no accounting.
+
+        Parameters
+        ----------
+        since, until : begin and end of the period, seconds since 1970; until now where None.
+        """
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""

@@ -115,9 +115,9 @@ class ListedCluster(CommandCluster, ABC):
                 found.append(BoundJob(job.number, mark.placement, job.hosts, queue, now - (job.since or now)))
         return found
 
-    def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s); see the contract."""
-        return logged(self._ended(), since)
+    def accounted(self, since: float, until: float | None = None) -> JobLog | None:
+        """All jobs that ended in a period (s); see the contract."""
+        return logged(self._ended(), since, until)
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
         """How each of these jobs ended; those that are not in the accounting yet are not settled."""

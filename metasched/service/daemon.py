@@ -32,7 +32,7 @@ from metasched.service.learning.accounting import Accounting
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.learning.moves import Moves
 from metasched.service.learning.run_outcome import observed
-from metasched.service.load_intake import LoadIntake
+from metasched.service.load_intake import DAY, LoadIntake
 from metasched.service.metrics import Metrics
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
@@ -103,7 +103,8 @@ class Daemon:
         self.models, self.writes = Models(store, workers), WriteQueue(store)
         self.lent_models = LentModels(self.models)
         self.job_history, self.simulations = JobHistory(store), Simulations()
-        self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock)
+        kept = DAY * configuration.keep.past_jobs
+        self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock, kept)
         self.metrics = Metrics(self.clusters, self.models, self.writes)
         self.intake = LoadIntake(
             configuration, self.clusters, self.writes, self.metrics, self.access.known.has_agent_of,
@@ -172,9 +173,9 @@ class Daemon:
             self.follow()
             self.work.every(self.configuration.periods.partitions, self.follow)
             self.work.every(self.configuration.periods.loads, self.follow_loads)
-            self.work.every(self.configuration.periods.accounting, self.follow_history)
         self.models.warm()
         periods = self.configuration.periods
+        self.work.every(periods.accounting, self.job_history.follow)
         self.work.every(periods.loads, self.views.refresh)
         self.work.every(periods.loads, self.access.refresh)
         for source in self.sources:  # each separately, so that a slow one does not delay the others
@@ -206,11 +207,6 @@ class Daemon:
             self.models.read()
             self.mode.read()
             self.sites.sent.restore()
-
-    def follow_history(self) -> None:
-        """Learn the past jobs that the leading daemon has stored."""
-        if not self.leads:
-            self.job_history.follow()
 
     def follow_loads(self) -> None:
         """Read the loads that the leading daemon has stored."""

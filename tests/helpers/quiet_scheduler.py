@@ -22,7 +22,7 @@ class QuietScheduler:
     def queue(self) -> Sequence[QueuedJob]:
         return ()
 
-    def accounted(self, since: float) -> None:
+    def accounted(self, since: float, until: float | None = None) -> None:
         return None
 
     def bound(self) -> Sequence[BoundJob]:

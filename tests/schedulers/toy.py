@@ -42,7 +42,7 @@ class Toy:
         self._answer()
         return []
 
-    def accounted(self, since: float) -> JobLog | None:
+    def accounted(self, since: float, until: float | None = None) -> JobLog | None:
         self._answer()
         return None
 

@@ -95,7 +95,7 @@ def test_a_daemon_that_follows_takes_up_what_the_leader_has_stored_and_learned(t
         assert follower.models.predictor("cg", "east") is None
         follower.follow_loads()
         follower.follow()
-        follower.follow_history()
+        follower.job_history.follow(rest=0.0)
         assert follower.clusters.latest["e1"].available_cpu == 0.25
         assert follower.mode.mode == "act"
         predictor = follower.models.predictor("cg", "east")
@@ -129,8 +129,6 @@ def test_a_daemon_that_leads_does_not_read_back_what_it_wrote_itself(
         monkeypatch.setattr(leader.models, "read", lambda: read.append("models"))
         monkeypatch.setattr(leader.mode, "read", lambda: read.append("mode"))
         monkeypatch.setattr(leader.views, "read_loads", lambda within: read.append("loads"))
-        monkeypatch.setattr(leader.job_history, "follow", lambda: read.append("history"))
         leader.follow()
         leader.follow_loads()
-        leader.follow_history()
         assert read == []

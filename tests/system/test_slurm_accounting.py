@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from metasched.records import InputError
+from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
 from tests.system import real_accounting, real_slurm
@@ -132,6 +133,26 @@ def test_run_times_are_learned_of_jobs_that_say_nothing_and_ended_while_the_daem
     found = expected(daemon, asked)
     assert 1.0 <= found["run_time"] <= 10.0
     assert found["requested_time"] == 420.0
+
+
+def test_accounting_tells_of_what_ended_in_a_period(accounted: tuple[Slurm, Daemon]) -> None:
+    slurm, _ = accounted
+    ended = []
+    for _ in range(2):
+        job = slurm.sbatch("-n1", "--time=9", script=b"#!/bin/sh\nsleep 1\n").job
+        slurm.wait_for([job])
+        slurm.wait(lambda job=job: state(slurm, job) == "COMPLETED", 30.0)
+        ended.append(time.time())
+        time.sleep(3.0)
+    source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
+
+    def found(since: float, until: float | None) -> int:
+        log = source.accounted(since, until)
+        return 0 if log is None else int((log.requested_time == 540.0).sum())
+
+    begin, between = ended[0] - 60.0, ended[0] + 1.0
+    assert [found(begin, between), found(between, None), found(begin, None)] == [1, 1, 2]
+    assert source.accounted(begin - 1e7, begin - 9e6) is None
 
 
 def expected(daemon: Daemon, asked: dict[str, Any]) -> dict[str, Any]:

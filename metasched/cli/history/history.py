@@ -218,7 +218,7 @@ def report_verb(
             recorded, title = read_job_log(log), f"Jobs of {log.name}"
     else:
         with opened(config, database) as store, output.working("reading"):
-            known = store.past_jobs.clusters()
+            known = tuple(store.past_jobs.counts())
             if cluster is None and len(known) > 1:
                 raise InputError(f"there are jobs of {', '.join(known)}, expected --cluster to name one")
             recorded = store.past_jobs.log(known if cluster is None else [cluster])

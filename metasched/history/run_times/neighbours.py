@@ -198,10 +198,12 @@ class Neighbours:
         self._known[key] = job, now, found
         return found
 
-    def renew(self, key: Hashable) -> None:
-        """Predict a job again that has not ended, by all that is known by now of jobs like it."""
-        job, submitted, _ = self._known[key]
-        self._known[key] = job, submitted, self.expect(job, submitted)
+    def adopt(self, key: Hashable, other: Neighbours) -> None:
+        """Predict a job that another predictor knows and that has not ended, as if it had been submitted here."""
+        job, submitted, _ = other._known[key]
+        self.submitted(key, job, submitted)
+        if (column := other._running.get(job.user, {}).get(key)) is not None:
+            self._running.setdefault(job.user, {})[key] = column
 
     def started(self, key: Hashable, now: float) -> None:
         """Note that a job has started at a time (s): its run time is at least what it has run since."""

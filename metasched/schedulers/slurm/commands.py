@@ -18,9 +18,16 @@ def local_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
 
 
-def until_now(since: float) -> tuple[str, str]:
-    """The options of sacct for what happened after a time (s): asked for states it finds none without an end."""
-    return f"--starttime={local_time(since)}", "--endtime=now"
+def period(since: float, until: float | None = None) -> tuple[str, str]:
+    """The options of sacct for what happened in a period, until now where it has no end.
+
+    Asked for states, sacct finds none without an end.
+
+    Parameters
+    ----------
+    since, until : begin and end, seconds since 1970.
+    """
+    return f"--starttime={local_time(since)}", f"--endtime={'now' if until is None else local_time(until)}"
 
 
 class SlurmCommands(Commands):

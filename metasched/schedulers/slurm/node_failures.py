@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from metasched.blocks.failures import FailureRate
 from metasched.schedulers.slurm.cells import nodes_in, seconds_in
-from metasched.schedulers.slurm.commands import SlurmCommands, local_time, until_now
+from metasched.schedulers.slurm.commands import SlurmCommands, local_time, period
 
 #: Length of the period whose records count (s).
 WINDOW = 365 * 86_400.0
@@ -31,7 +31,7 @@ def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRa
     query = "show", "event", f"start={local_time(now - WINDOW)}", "format=nodename,timestart,timeend,state"
     events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *query).splitlines()]
     nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
-    words = ("sacct", "--allusers", "--allocations", *until_now(now - WINDOW), "--state=NODE_FAIL")
+    words = ("sacct", "--allusers", "--allocations", *period(now - WINDOW), "--state=NODE_FAIL")
     struck = [(seconds_in(row["End"]) or 0.0, nodes_in(row["NodeList"])) for row in commands.table(STRUCK, *words)]
     rows = [(node, seconds_in(begin) or 0.0, seconds_in(end) or now, state) for node, begin, end, state in events]
     return FailureRate.observed(*counted(rows, struck, len(nodes), now))

@@ -29,7 +29,7 @@ from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.admission import admits
 from metasched.schedulers.slurm.cells import NONE, count_in, seconds_in
-from metasched.schedulers.slurm.commands import SlurmCommands, until_now
+from metasched.schedulers.slurm.commands import SlurmCommands, period
 from metasched.schedulers.slurm.job_devices import JobDevices
 from metasched.schedulers.slurm.job_energies import JobEnergies
 from metasched.schedulers.slurm.job_rows import (
@@ -163,11 +163,11 @@ class SlurmSource(CommandCluster):
             if job is not None
         ]
 
-    def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s); see the contract."""
+    def accounted(self, since: float, until: float | None = None) -> JobLog | None:
+        """All jobs that ended in a period (s); see the contract."""
         if not self._has_accounting():
             return None
-        words = ("sacct", "--allusers", "--allocations", *until_now(since), f"--state={','.join(ENDED)}")
+        words = ("sacct", "--allusers", "--allocations", *period(since, until), f"--state={','.join(ENDED)}")
         rows = self._commands.table(_LOGGED, *words)
         try:
             return read_log(
@@ -309,7 +309,7 @@ class SlurmSource(CommandCluster):
         remembered = self._commands.table(CONTROLLED, "squeue", "--states=all")
         found = {row["JobID"]: ended_job(row, self.name, self._devices.of(row)) for row in remembered}
         try:
-            accounted = self._accounting(*until_now(since), f"--state={','.join((*ENDED, RESIZED))}")
+            accounted = self._accounting(*period(since), f"--state={','.join((*ENDED, RESIZED))}")
         except RuntimeError as error:
             _log.info("%s reports no older jobs: %s", self.name, error)
         else:

@@ -1,8 +1,9 @@
 """What accounting tells of jobs that name no problem size: their run times and ends, learned from each that has ended.
 
-Everything is learned again from the database when the daemon starts: in the background, from the jobs by which
+Everything is learned again from the database when the daemon starts, and when somebody else has stored jobs that ended
+before those that are known, as an import does: in the background, in the order of time, from the jobs by which
 expectations come out. A job is expected once, when it is first seen, by what had ended by then; those that are in the
-queue when the daemon starts are expected again once all is learned.
+queue meanwhile are expected again once all is learned.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -39,6 +40,8 @@ MOST_ENDED = 200_000
 LATE = 600.0
 #: Jobs are put in so many places at random, to vary which of their possible run times are simulated together.
 PLACES = 4096
+#: Least time between two rounds in which all that is stored is learned again (s).
+AGAIN = 3600.0
 #: How long a job that its scheduler does not name any more is waited for (s): accounting may tell of it later.
 MISSING = 3600.0
 
@@ -54,6 +57,25 @@ class _Cluster:
     missing: dict[int, float] = field(default_factory=dict)
     #: Jobs that have ended; with their state as it was learned where accounting may still know better.
     ended: OrderedDict[int, tuple[Submission, str] | None] = field(default_factory=OrderedDict)
+    #: Users who were forgotten while their jobs were being learned.
+    gone: set[str] = field(default_factory=set)
+
+    def drop(self, key: int) -> None:
+        """Forget a job of the queue, which has left it."""
+        self.past.withdrawn(key)
+        _, job = self.known.pop(key)
+        self.numbers.pop(job.number, None)
+        self.missing.pop(key, None)
+
+    def forget(self, users: Collection[str]) -> None:
+        """Forget the jobs of some users."""
+        for user in users:
+            self.past.forget(user)
+            self.outcomes.forget(user)
+        for key in [key for key, (asked, _) in self.known.items() if asked.user in users]:
+            self.drop(key)
+        for key in [key for key, each in self.ended.items() if each is not None and each[0].user in users]:
+            self.ended[key] = None
 
 
 class JobHistory:
@@ -74,8 +96,16 @@ class JobHistory:
         self._lock = Lock()
         self._called: Pseudonyms | None = None
         self.ready = False
-        #: When the last job ended that was stored, of each cluster, when it was last learned (s).
+        #: When the last job ended that is learned, of each cluster (s).
         self._newest: dict[str, float] = {}
+        #: How many jobs of each cluster were stored when they were last counted, and by this daemon afterwards.
+        self._stored: Counter[str] = Counter()
+        self._storing = Lock()
+        #: Clusters of which somebody else has stored older jobs, and when such jobs were learned last (s).
+        self._older: set[str] = set()
+        self._learned_at = -math.inf
+        #: What is being learned from all that is stored.
+        self._fresh = _Cluster()
 
     def restore(self, newest: int = NEWEST, rest: float = REST) -> None:
         """Learn what is stored, one cluster after the other.
@@ -85,24 +115,17 @@ class JobHistory:
         newest : jobs that are learned besides the last of each user and limit.
         rest : between pieces of work (s).
         """
-        count = 0
-
-        def pause() -> None:
-            nonlocal count
-            count += 1
-            if rest and count % PLAYED == 0:
-                time.sleep(rest)
-
-        for cluster in self._store.past_jobs.clusters():
-            log = self._store.past_jobs.log([cluster])
-            self._newest[cluster] = self.newest_end(cluster) or 0.0
-            self._learn(cluster, log.picked(informative_jobs(log, newest)), pause)
-        for known in [*self._clusters.values()]:
-            self._renew(known, pause)
+        self._older.update(self._stored_by_others())
+        self._learn_older(newest, rest)
         self.ready = True
 
-    def follow(self) -> None:
-        """Learn the jobs that another daemon has stored since they were last learned; nothing before all are restored.
+    def follow(self, rest: float = REST, again: float = AGAIN) -> None:
+        """Learn the jobs that others have stored since: another daemon, or an import. Nothing before all are restored.
+
+        Parameters
+        ----------
+        rest : between pieces of work (s).
+        again : least time between two rounds in which all is learned again, for the sake of older jobs (s).
 
         Raises
         ------
@@ -111,11 +134,88 @@ class JobHistory:
         """
         if not self.ready:
             return
-        for cluster in self._store.past_jobs.clusters():
-            newest, before = self.newest_end(cluster) or 0.0, self._newest.get(cluster, 0.0)
-            if newest > before:
-                self._learn(cluster, self._store.past_jobs.log([cluster], ended_since=before - LATE))
-                self._newest[cluster] = newest
+        behind = self._stored_by_others()
+        waiting, self._older = self._older, self._older | behind.keys()
+        for cluster, count in behind.items():
+            if self._learn_newer(cluster) >= count and cluster not in waiting:
+                self._older.discard(cluster)
+        if self._older and time.monotonic() - self._learned_at >= again:
+            self._learn_older(NEWEST, rest)
+            self._learned_at = time.monotonic()
+
+    def _learn_older(self, newest: int, rest: float) -> None:
+        for cluster in sorted(self._older):
+            self._learn_again(cluster, newest, rest)
+            self._older.discard(cluster)
+
+    def _stored_by_others(self) -> dict[str, int]:
+        """How many jobs of each cluster others have stored since this was last asked."""
+        with self._storing:
+            counts = self._store.past_jobs.counts()
+            more = {cluster: count - self._stored[cluster] for cluster, count in counts.items()}
+            self._stored = Counter(counts)
+        return {cluster: count for cluster, count in more.items() if count > 0}
+
+    def _learn_newer(self, cluster: str) -> int:
+        """Learn the stored jobs that ended after those that are learned; return how many of them were new."""
+        before = self._newest.get(cluster, -math.inf)
+        try:
+            log = self._store.past_jobs.log([cluster], ended_since=before - LATE)
+        except InputError:  # none did
+            return 0
+        with self._lock:
+            known = self._of(cluster)
+        self._newest[cluster] = max(before, _last_end(log))
+        return self._learn(known, log)
+
+    def _learn_again(self, cluster: str, newest: int, rest: float) -> None:
+        """Learn the stored jobs of a cluster from the first on, and put what follows in the place of what is known."""
+        count = 0
+
+        def pause() -> None:
+            nonlocal count
+            count += 1
+            if rest and count % PLAYED == 0:
+                time.sleep(rest)
+
+        fresh = self._fresh = _Cluster()
+        try:
+            log = self._store.past_jobs.log([cluster])
+        except InputError:  # they were forgotten meanwhile
+            return
+        self._learn(fresh, log.picked(informative_jobs(log, newest)), pause)
+        with self._lock:
+            old = self._of(cluster)
+        adopted: dict[int, float | None] = {}  # and when each had started by then
+
+        def adopt(key: int) -> None:
+            started = old.known[key][1].started
+            if adopted.get(key, math.nan) != started:
+                adopted[key] = started
+                fresh.past.adopt(key, old.past)
+
+        for key in [*old.known]:
+            with self._lock:
+                if key in old.known:
+                    adopt(key)
+            pause()
+        with self._lock:  # what changed in the queue meanwhile is little
+            for key in adopted.keys() - old.known.keys():
+                fresh.past.withdrawn(key)
+            for key in old.known:
+                adopt(key)
+            fresh.known, fresh.numbers, fresh.missing = old.known, old.numbers, old.missing
+            over = [
+                key
+                for key, (_, job) in fresh.known.items()
+                if job.started and job_key(job.number, job.started) in fresh.ended
+            ]
+            for key in over:
+                fresh.drop(key)
+            fresh.forget(fresh.gone)
+            self._clusters[cluster], self._fresh = fresh, _Cluster()
+        self._newest[cluster] = _last_end(log)
+        self._learn_newer(cluster)  # what ended meanwhile
 
     def called(self, user: str) -> str:
         """What a user is called here."""
@@ -130,7 +230,7 @@ class JobHistory:
             for job in jobs:
                 key = known.numbers.get(job.number)
                 if key is not None and known.known[key][1].started not in (None, job.started):
-                    self._drop(known, key)  # it was put back into the queue, and this is another run
+                    known.drop(key)  # it was put back into the queue, and this is another run
                     key = None
                 if key is None:
                     key = known.numbers[job.number] = job_key(job.number, job.submitted or now)
@@ -147,7 +247,7 @@ class JobHistory:
             for key in known.known.keys() - there:
                 since = known.missing.setdefault(key, now)
                 if now - since > MISSING:
-                    self._drop(known, key)
+                    known.drop(key)
 
     def left(self, cluster: str) -> Left:
         """How long each job of a cluster possibly runs on; up to its limit where nothing is known of it."""
@@ -194,14 +294,31 @@ class JobHistory:
         StoreError
             When the database does not take them.
         """
-        stored = self._store.past_jobs.add(log, cluster, self.called)
+        with self._storing:
+            stored = self._store.past_jobs.add(log, cluster, self.called)
+            self._stored[cluster] += stored
         forgotten = self._store.past_jobs.forgotten(log.keys.tolist(), cluster)
-        self._learn(cluster, log.picked(np.flatnonzero([key not in forgotten for key in log.keys.tolist()])))
+        kept = log.picked(np.flatnonzero([key not in forgotten for key in log.keys.tolist()]))
+        if len(kept):
+            with self._lock:
+                known = self._of(cluster)
+            self._learn(known, kept)
+            self._newest[cluster] = max(self._newest.get(cluster, -math.inf), _last_end(kept))
         return stored
 
-    def newest_end(self, cluster: str) -> float | None:
-        """When the last job that is stored ended (s)."""
-        return self._store.past_jobs.newest_end(cluster)
+    def keep(self, cluster: str, log: JobLog) -> int:
+        """Store jobs that ended before those that are known, to be learned by :meth:`follow`; return how many were new.
+
+        Raises
+        ------
+        StoreError
+            When the database does not take them.
+        """
+        return self._store.past_jobs.add(log, cluster, self.called)
+
+    def ends(self, cluster: str) -> tuple[float, float] | None:
+        """When the first and the last job that are stored ended (s)."""
+        return self._store.past_jobs.ends(cluster)
 
     def forget(self, users: Collection[str]) -> int:
         """Forget the jobs of a user, by what the user may be called; return how many were stored."""
@@ -209,13 +326,8 @@ class JobHistory:
         forgotten = self._store.past_jobs.forget(names)
         with self._lock:
             for known in self._clusters.values():
-                for name in names:
-                    known.past.forget(name)
-                    known.outcomes.forget(name)
-                for key in [key for key, (asked, _) in known.known.items() if asked.user in names]:
-                    self._drop(known, key)
-                for key in [key for key, each in known.ended.items() if each is not None and each[0].user in names]:
-                    known.ended[key] = None
+                known.forget(names)
+            self._fresh.gone |= names
         return forgotten
 
     def predict(
@@ -277,11 +389,10 @@ class JobHistory:
             executable=job.executable, partition=partition, account=job.account,
         )  # fmt: skip
 
-    def _learn(self, cluster: str, log: JobLog, pause: Callable[[], object] = lambda: None) -> None:
-        """Learn from the jobs of a log that have not been learned from."""
+    def _learn(self, known: _Cluster, log: JobLog, pause: Callable[[], object] = lambda: None) -> int:
+        """Learn from the jobs of a log that have not been learned from; return how many these were."""
         log = replace(log, requested_time=np.nan_to_num(log.requested_time, nan=NO_LIMIT))
         with self._lock:
-            known = self._of(cluster)
             keys, start = log.keys.tolist(), log.submit_time + np.nan_to_num(log.wait)
             states = log.named("state")
             for row, key in enumerate(keys):
@@ -302,11 +413,12 @@ class JobHistory:
                     unseen.append(row)
                     continue
                 known.past.ended(seen, float(log.run_time[row]), float(start[row] + log.run_time[row]))
-                self._drop(known, seen)
+                known.drop(seen)
             while len(known.ended) > MOST_ENDED:
                 known.ended.popitem(last=False)
         if unseen:
             self._play(known, log.picked(np.array(unseen)), pause)
+        return len(new)
 
     def _play(self, known: _Cluster, log: JobLog, pause: Callable[[], object]) -> None:
         """Learn from jobs that were not seen in the queue."""
@@ -322,20 +434,6 @@ class JobHistory:
 
         with self._lock:
             play(hidden, known.past, lambda row: ("past", keys[row]), step)
-
-    def _renew(self, known: _Cluster, pause: Callable[[], object]) -> None:
-        """Expect the jobs in a queue again, which were seen before anything was learned."""
-        for key in [*known.known]:
-            with self._lock:
-                if key in known.known:
-                    known.past.renew(key)
-            pause()
-
-    def _drop(self, known: _Cluster, key: int) -> None:
-        known.past.withdrawn(key)
-        _, job = known.known.pop(key)
-        known.numbers.pop(job.number, None)
-        known.missing.pop(key, None)
 
 
 def _renamed(log: JobLog, called: Callable[[str], str]) -> JobLog:
@@ -358,3 +456,8 @@ def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog
         names={label: (name,) for label, name in names.items()},
         keys=np.array([job_key(job.number, job.started)]),
     )  # fmt: skip
+
+
+def _last_end(log: JobLog) -> float:
+    """When the last of some jobs ended (s)."""
+    return float(np.max(log.submit_time + np.nan_to_num(log.wait) + log.run_time))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable
+from functools import cache
 
 import numpy as np
 from sqlalchemy import Engine, bindparam, delete, func, or_, select, update
@@ -113,7 +114,7 @@ class PastJobs:
             When there are none.
         """
         columns = (
-            PastJobRow.uid, PastJobRow.submit_time, PastJobRow.run_time, PastJobRow.processors,
+            PastJobRow.uid, PastJobRow.cluster, PastJobRow.submit_time, PastJobRow.run_time, PastJobRow.processors,
             PastJobRow.requested_time, PastJobRow.wait, *_LABELS,
         )  # fmt: skip
         query = select(*columns).where(_kept)
@@ -123,15 +124,16 @@ class PastJobs:
             query = query.where(PastJobRow.cluster.in_(clusters))
         keys, numbers, codes = array("q"), array("d"), array("q")
         names: list[dict[str, int]] = [{} for _ in LABELS]
+        apart = cache(digest_of)
         with reading(self._engine, long=True) as connection:
             for row in connection.execute(
                 query.order_by(PastJobRow.submit_time), execution_options={"yield_per": BATCH}
             ):
-                keys.append(row[0])
-                numbers.extend(math.nan if cell is None else cell for cell in row[1:6])
+                keys.append(row[0] ^ apart(row[1]))
+                numbers.extend(math.nan if cell is None else cell for cell in row[2:7])
                 codes.extend(
                     -1 if cell is None else known.setdefault(cell, len(known))
-                    for cell, known in zip(row[6:], names, strict=True)
+                    for cell, known in zip(row[7:], names, strict=True)
                 )
         if not keys:
             raise InputError("holds no past jobs, expected metasched history import first")
@@ -153,15 +155,18 @@ class PastJobs:
         with reading(self._engine) as connection:
             return connection.scalar(query) or 0
 
-    def clusters(self) -> tuple[str, ...]:
-        """The clusters that jobs are stored of."""
+    def counts(self) -> dict[str, int]:
+        """How many past jobs are stored of each cluster, by its name in the order of names."""
+        query = select(PastJobRow.cluster, func.count()).where(_kept).group_by(PastJobRow.cluster)
         with reading(self._engine, long=True) as connection:
-            return tuple(sorted(connection.scalars(select(PastJobRow.cluster).where(_kept).distinct())))
+            return dict(sorted((cluster, count) for cluster, count in connection.execute(query)))
 
-    def newest_end(self, cluster: str) -> float | None:
-        """When the last of a cluster's jobs ended (s), None where there is none."""
+    def ends(self, cluster: str) -> tuple[float, float] | None:
+        """When the first and the last of a cluster's jobs ended (s), None where there is none."""
+        query = select(func.min(_end), func.max(_end)).where(PastJobRow.cluster == cluster, _kept)
         with reading(self._engine) as connection:
-            return connection.scalar(select(func.max(_end)).where(PastJobRow.cluster == cluster, _kept))
+            first, last = connection.execute(query).one()
+        return None if first is None else (first, last)
 
     def any_user(self) -> str | None:
         """The stored name of one of the users; None if no job has a user."""

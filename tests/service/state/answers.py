@@ -80,7 +80,7 @@ def jobs() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/site.db") as store:
         history = JobHistory(store)
         yield refused(history.predict, "ada", 2, 1800.0, START), history.knows(None), history.knows("c")
-        yield history.take("c", read_log([header, *rows])), history.knows(None), history.newest_end("c")
+        yield history.take("c", read_log([header, *rows])), history.knows(None), history.ends("c")
         history.restore(rest=0.0)
         queues = Queues(history)
         yield refused(queues.one_more, "p", 1, 60.0)

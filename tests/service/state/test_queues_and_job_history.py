@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages
 from metasched.service.learning import accounting
 from metasched.service.learning.accounting import Accounting
+from metasched.service.state import job_history
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.queues import Queues
 from metasched.store.database.store import Store
@@ -209,7 +211,7 @@ def test_when_a_job_was_submitted_is_known_of_those_that_run_where_they_were_see
     log = history._store.past_jobs.log(["c"])
     np.testing.assert_array_equal(log.submit_time[-2:], [1e6, 1e6 + 700.0])
     np.testing.assert_array_equal(log.wait[-2:], [500.0, np.nan])
-    assert history.newest_end("c") == 1e6 + 760.0
+    assert history.ends("c") == (9e5 + 5.0 + 600.0, 1e6 + 760.0)
 
 
 def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobHistory) -> None:
@@ -285,7 +287,8 @@ class AccountedJob:
     def __init__(self) -> None:
         self.asked: list[float] = []
 
-    def accounted(self, since: float) -> object:
+    def accounted(self, since: float, until: float | None = None) -> object:
+        assert until is None
         self.asked.append(since)
         return read_log(past(22))
 
@@ -313,6 +316,88 @@ def test_accounting_is_asked_for_the_last_days_where_the_newest_job_ended_in_the
     assert since == [8e5 - accounting.REACH, 8e5, 8e5 - 7200.0, 8e5 - 7200.0]
 
 
+class YearsOfAccounting:
+    """A scheduler on which a job ended in each of some weeks, counted back from a time, and never before."""
+
+    name = "c"
+    week = 7 * DAY
+
+    def __init__(self, now: float, weeks: Collection[int], *, fails: bool = False) -> None:
+        self.ends = {now - self.week * (week + 0.5): week for week in weeks}
+        self.now, self.fails, self.asked = now, fails, list[tuple[float, float | None]]()
+
+    def accounted(self, since: float, until: float | None = None) -> object:
+        self.asked.append((since, until))
+        if self.fails and until is not None:
+            raise RuntimeError("the database is too slow")
+        rows = [
+            f"{week},{end - 65.0},60,4,7200,ada,solve,p,5,COMPLETED"
+            for end, week in self.ends.items() if since < end <= (until or self.now)
+        ]  # fmt: skip
+        return read_log([past()[0], *rows]) if rows else None
+
+
+def read_back(history: JobHistory, source: YearsOfAccounting, times: int, weeks: int) -> None:
+    known = Accounting(history, Clock(lambda: source.now), weeks * source.week)
+    for _ in range(times):
+        known.catch_up(source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("there", "weeks", "kept", "asked"),
+    [
+        (range(30), 20, 20, 19),  # what is older than what is kept is not asked for
+        (range(5), 20, 5, 12),  # eight empty weeks: there was nothing before
+        ([0, 8, 9], 20, 3, 17),  # seven are a pause
+        ([0, 9], 20, 1, 8),
+        ([], 20, 0, 8),
+    ],
+)
+def test_older_jobs_are_read_a_week_at_a_time_every_other_time(
+    there: Collection[int], weeks: int, kept: int, asked: int, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "site.db") as store:
+        history = JobHistory(store)
+        history.restore(rest=0.0)
+        source = YearsOfAccounting(2e8, there)
+        read_back(history, source, 60, weeks)
+        older = [each for each in source.asked if each[1] is not None]
+        assert (store.past_jobs.count(), len(older)) == (kept, asked)
+        assert all(until is None for _, until in source.asked[::2])
+        assert [until - since for since, until in older] == [source.week] * asked  # type: ignore[operator]
+        assert [since for since, _ in older[:-1]] == [until for _, until in older[1:]]
+        history.follow(rest=0.0)
+        assert len(history._clusters["c"].ended) == kept if kept else not history.knows("c")
+
+
+def test_after_a_restart_older_jobs_are_read_before_those_that_are_stored_and_in_gaps(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "site.db") as store:
+        first = JobHistory(store)
+        first.restore(rest=0.0)
+        source = YearsOfAccounting(2e8, range(40))
+        source.now -= 5 * source.week
+        read_back(first, source, 8, 30)
+        source.now = 2e8  # nobody asked for five weeks
+        assert store.past_jobs.count() == 5
+        again = JobHistory(store)
+        again.restore(rest=0.0)
+        source.asked.clear()
+        read_back(again, source, 60, 30)
+        older = [(round((2e8 - until) / source.week, 1), until) for _, until in source.asked if until is not None]
+        assert [week for week, _ in older[:6]] == [1.0, 2.0, 3.0, 4.0, 5.0, 9.5]  # those between are there
+        assert store.past_jobs.count() == 30
+
+
+def test_a_scheduler_that_cannot_tell_of_older_jobs_is_asked_for_them_once(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "site.db") as store:
+        history = JobHistory(store)
+        history.restore(rest=0.0)
+        source = YearsOfAccounting(2e8, range(9), fails=True)
+        read_back(history, source, 5, 30)
+        assert [until is None for _, until in source.asked] == [True, False, True, True, True]
+        assert store.past_jobs.count() == 1
+
+
 def test_what_another_daemon_stores_is_learned_once(history: JobHistory) -> None:
     follower = JobHistory(history._store)
     follower.follow()
@@ -326,6 +411,91 @@ def test_what_another_daemon_stores_is_learned_once(history: JobHistory) -> None
     after = follower.predict("ada", 4, 7200.0, 2e6, cluster="c", name="solve", partition="p")["run_time"]
     assert after > taught + 20.0  # the newer jobs ran for longer
     assert len(follower._clusters["c"].ended) == 60
+
+
+def answers(history: JobHistory) -> list[dict[str, Any]]:
+    """What is predicted of jobs of ada and of somebody else."""
+    asked = {"cluster": "c", "name": "solve", "partition": "p"}
+    return [history.predict(user, 4, 7200.0, 2e6, **asked) for user in ("ada", "bob", "eve")]  # type: ignore[arg-type]
+
+
+def imported(history: JobHistory, *rows: str) -> None:
+    """Store jobs as another process does."""
+    history._store.past_jobs.add(read_log([past()[0], *rows]), "c", history.called)
+
+
+OLDER = [f"o{n},{1e5 + 900.0 * n},{4000 + n},4,7200,{'ada' if n % 2 else 'bob'},solve,p,5,COMPLETED" for n in range(40)]
+
+
+def test_jobs_that_are_imported_later_are_learned_in_the_order_of_time(history: JobHistory) -> None:
+    history.restore(rest=0.0)
+    queue = [job(100, user="bob", started=1e6 - 60.0, ran=60.0), job(101, user="bob")]
+    history.note("c", queue, 1e6)
+    before = history.left("c")(queue[1])
+    imported(history, *OLDER)
+    history.follow(rest=0.0)
+    again = JobHistory(history._store)
+    again.restore(rest=0.0)
+    again.note("c", queue, 1e6)
+    assert answers(history) == answers(again)
+    assert answers(history)[0]["run_time"] < 1000.0  # the older jobs of ada count less
+    assert answers(history)[1]["run_time"] > 3900.0
+    assert np.mean(history.left("c")(queue[1])) > np.mean(before) + 2000.0
+    assert [history.left("c")(each) for each in queue] == [again.left("c")(each) for each in queue]
+    assert history.ended("c", "100", 1e6 - 60.0, 1e6 + 30.0, "COMPLETED")
+
+
+def test_older_jobs_are_learned_at_most_now_and_then_and_newer_ones_at_once(history: JobHistory) -> None:
+    history.restore(rest=0.0)
+    imported(history, *OLDER[:20])
+    history.follow(rest=0.0)
+    imported(history, *OLDER[20:])
+    imported(history, f"n1,{1.1e6},6000,4,7200,eve,solve,p,5,COMPLETED")
+    fresh = history._clusters["c"]
+    history.follow(rest=0.0)
+    assert history._clusters["c"] is fresh
+    assert (len(fresh.ended), answers(history)[2]["run_time"]) == (41, pytest.approx(6000.0, rel=0.05))
+    history.follow(rest=0.0)
+    assert len(history._clusters["c"].ended) == 41
+    history.follow(rest=0.0, again=0.0)
+    assert len(history._clusters["c"].ended) == 61
+    known = history._clusters["c"]
+    history.follow(rest=0.0, again=0.0)
+    assert history._clusters["c"] is known  # nothing was stored since
+
+
+def test_what_happens_while_all_is_learned_again_is_not_lost(
+    history: JobHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.restore(rest=0.0)
+    running = [job(number, user="eve", started=1e6, ran=10.0) for number in (100, 101, 102)]
+    history.note("c", running, 1e6 + 10.0)
+    imported(history, *OLDER)
+    happens = iter(
+        [
+            lambda: history.ended("c", "100", 1e6, 1e6 + 60.0, "COMPLETED"),
+            lambda: history.note("c", [*running[1:], job(103, user="eve")], 1e6 + 70.0),
+            lambda: history.forget(["bob"]),
+        ]
+    )
+    monkeypatch.setattr(job_history.time, "sleep", lambda _: next(happens, lambda: None)())
+    history.follow(rest=1e-9)
+    assert next(happens, None) is None
+    known = history._clusters["c"]
+    assert {entry[1].number for entry in known.known.values()} == {"101", "102", "103"}
+    assert job_key("100", 1e6) in known.ended
+    assert history.called("bob") not in {entry[0].user for entry in known.ended.values() if entry is not None}
+    assert "of this user" not in answers(history)[1]["reason"]
+    assert history.ended("c", "101", 1e6, 1e6 + 80.0, "COMPLETED")
+    assert "of this user" in answers(history)[2]["reason"]
+
+
+def test_a_job_that_accounting_tells_of_again_after_a_restart_is_learned_once(history: JobHistory) -> None:
+    again = JobHistory(history._store)
+    again.restore(rest=0.0)
+    before = answers(again)
+    again.take("c", read_log(past()))
+    assert (answers(again), len(again._clusters["c"].ended)) == (before, 20)
 
 
 @pytest.fixture(scope="module")

@@ -40,12 +40,14 @@ def test_a_log_comes_back_as_it_was_read(database: str) -> None:
     with Store.open(database) as store:
         assert (store.past_jobs.add(log, "c8"), store.past_jobs.add(log, "c8")) == (300, 0)
         assert store.past_jobs.add(log, "other") == 300  # the same numbers elsewhere are other jobs
-        found = store.past_jobs.log(["c8"])
-        assert store.past_jobs.clusters() == ("c8", "other")
+        found, both = store.past_jobs.log(["c8"]), store.past_jobs.log()
+        assert store.past_jobs.counts() == {"c8": 300, "other": 300}
     order = np.lexsort((log.run_time, log.submit_time))
     again = np.lexsort((found.run_time, found.submit_time))
     np.testing.assert_array_equal(found.run_time[again], log.run_time[order])
     np.testing.assert_array_equal(found.requested_time[again], log.requested_time[order])
+    assert sorted(found.keys.tolist()) == sorted(log.keys.tolist())
+    assert sorted(both.keys.tolist()) == sorted(2 * log.keys.tolist())
     assert [found.named("user")[row] for row in again] == [log.named("user")[row] for row in order]
 
 
@@ -149,9 +151,9 @@ def test_old_jobs_are_let_go(database: str) -> None:
     with Store.open(database) as store:
         store.past_jobs.add(log, "")
         assert (store.past_jobs.prune(500.0), store.past_jobs.count()) == (1, 1)
-        assert store.past_jobs.newest_end("") == 905.0  # at the earliest, as nothing is known of its wait
+        assert store.past_jobs.ends("") == (905.0, 905.0)  # at the earliest, as nothing is known of its wait
         assert len(store.past_jobs.log([""], ended_since=905.0)) == 1
-        assert store.past_jobs.newest_end("elsewhere") is None
+        assert store.past_jobs.ends("elsewhere") is None
         with pytest.raises(InputError, match="holds no past jobs"):
             store.past_jobs.log(["elsewhere"])
 
