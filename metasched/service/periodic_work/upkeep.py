@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from metasched.service.clock import Clock
 from metasched.service.configuration import Keep
+from metasched.service.learning.accounting import REACH
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.periodic_work.views import REST
 from metasched.service.state import memory_use
@@ -92,3 +93,4 @@ class Upkeep:
             self._store, loads_before=now - DAY * self._keep.loads,
             placements_before=now - DAY * self._keep.placements, past_jobs_before=now - DAY * self._keep.past_jobs,
         )  # fmt: skip
+        self._store.waiting.forget(now - REACH)

@@ -40,7 +40,8 @@ def calls() -> list[tuple[Any, ...]]:
 def made(calls: list[tuple[Any, ...]], now: float) -> Upkeep:
     parts: dict[str, Any] = {name: Noted(calls, name) for name in ("history", "models")}
     parts["models"].recent = Noted(calls, "recent")
-    jobs, store = Noted(calls, "jobs", remember=["ended"]), SimpleNamespace(name="site.db")
+    jobs = Noted(calls, "jobs", remember=["ended"])
+    store = SimpleNamespace(name="site.db", waiting=Noted(calls, "waiting"))
     clusters: Any = SimpleNamespace(view=SimpleNamespace(partitions=("p",)))
     clock, keep = Noted(calls, "clock", now=now), Keep(loads=2.0, placements=3.0, past_jobs=4.0)
     found = Upkeep(store, keep, clock, clusters, parts["history"], parts["models"], jobs)  # type: ignore[arg-type]
@@ -84,6 +85,8 @@ def test_each_kind_of_thing_is_kept_for_its_own_days(
     monkeypatch.setattr(upkeep, "prune", lambda store, **before: pruned.append(before))
     made(calls, 100 * DAY).apply_retention()
     assert pruned == [{"loads_before": 98 * DAY, "placements_before": 97 * DAY, "past_jobs_before": 96 * DAY}]
+    # What a scheduler never confirms is kept no longer where the daemon is not started again.
+    assert calls[1:] == [("waiting.forget", 93 * DAY)]
 
 
 def test_means_are_made_up_to_now_with_rests_and_memory_is_given_back(
