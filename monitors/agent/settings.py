@@ -35,7 +35,7 @@ class Settings(ValidatedFields, BaseModel):
     spool, spool_samples : where samples wait to be sent, and how many at most.
     interface : whose link is measured; None for that of the default route.
     processors : that a job takes of this node; the CPU reading is what each of so many would get.
-    probe_budget : share of the link that probes may take.
+    probe_budget : share of one processor that probes of the CPU may take; 0 for no probes.
     listen, probe_listen : addresses at which samples are served and probes answered.
     probe_secret : what probes must know.
     probe_period : between probes of one link (s).

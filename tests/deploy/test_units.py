@@ -7,9 +7,13 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections import ChainMap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.configuration import Configuration, read_configuration
@@ -100,6 +104,28 @@ def test_the_example_of_the_daemons_configuration_shows_the_defaults() -> None:
     assert f"socket = {socket}" in (DEPLOYED / "slurm" / "hooks.conf").read_text()
 
 
+def missing(model: type[BaseModel], shown: dict[str, Any], where: str = "") -> Iterator[str]:
+    """The keys of a table, and of those in it, that an example does not show."""
+    for name, field in model.model_fields.items():
+        at = f"{where}{name}"
+        if name not in shown:
+            yield at
+            continue
+        of_field = {field.annotation, *get_args(field.annotation)}
+        inner = next((each for each in of_field if isinstance(each, type) and issubclass(each, BaseModel)), None)
+        tables = shown[name] if isinstance(shown[name], list) else [shown[name]]
+        if inner is not None and tables:
+            yield from missing(inner, dict(ChainMap(*tables)), f"{at}.")
+
+
+def test_the_example_of_the_daemons_configuration_shows_every_key() -> None:
+    text = (DEPLOYED / "metasched.toml").read_text(encoding="utf-8")
+    shown = tomllib.loads(re.sub(r"(?m)^#\s?(\[|\w+ = )", r"\1", text))
+    # The hardware stands beside watts, of which a table has one.
+    assert [*missing(Configuration, shown)] == ["slurm.hardware"]
+    assert "or hardware = " in text
+
+
 @pytest.mark.parametrize("shown", ["deploy/metasched.toml", "docs/sensors.md"])
 def test_the_examples_of_sources_are_sound(shown: str) -> None:
     lines = (DEPLOYED.parent / shown).read_text().splitlines()
@@ -110,5 +136,5 @@ def test_the_examples_of_sources_are_sound(shown: str) -> None:
         lines = lines[lines.index("[[source]]") : lines.index("```", lines.index("[[source]]"))]
     tables = [SourceTable.model_validate(table) for table in tomllib.loads("\n".join(lines))["source"]]
     assert tables[0].kind == "prometheus"
-    assert tables[0].model_fields_set >= SourceTable.model_fields.keys() - {"name", "configuration"}
+    assert tables[0].model_fields_set >= SourceTable.model_fields.keys() - {"configuration"}
     assert len({table.kind for table in tables}) == (3 if shown.endswith(".toml") else 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +28,7 @@ from waiting import until
 from monitors.agent.agent import Agent
 from monitors.agent.sender import BATCH, LONGEST_WAIT, PATH, Sender
 from monitors.agent.server import SampleServer
-from monitors.agent.settings import read_settings
+from monitors.agent.settings import PREFIX, Settings, read_settings
 from monitors.agent.spool import KEPT_ASIDE, Spool
 from monitors.few_callers import MOST
 from monitors.sources.contract import Readings, Sample
@@ -403,6 +405,17 @@ def test_wrong_settings_are_refused_in_one_line(
 def test_the_example_settings_are_good() -> None:
     example = Path(__file__).parents[3] / "deploy" / "agent.toml"
     assert read_settings(example, {}).interval == 10.0
+
+
+def test_the_example_names_every_setting_with_its_default() -> None:
+    text = (Path(__file__).parents[3] / "deploy" / "agent.toml").read_text(encoding="utf-8")
+    shown = tomllib.loads(re.sub(r"(?m)^# (\[|\w+ = )", r"\1", text))
+    Settings(**shown)
+    secrets = {"token", "probe_secret", "sites_secret", "sites_token"}
+    assert Settings.model_fields.keys() - shown.keys() == secrets
+    assert {each for each in secrets if f"{PREFIX}{each.upper()}_FILE" not in text} == set()
+    numbers = {name: each.default for name, each in Settings.model_fields.items() if type(each.default) in (int, float)}
+    assert {name: shown[name] for name in numbers} == numbers
 
 
 def test_a_remote_agent_is_read_by_bearers_of_the_token_only(tmp_path: Path) -> None:
