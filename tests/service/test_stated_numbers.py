@@ -7,12 +7,15 @@ from stated import page, word
 
 from metasched.cli.daemon import serve
 from metasched.placement.ranking import fast_path
-from metasched.service import daemon
+from metasched.service import authentication, daemon
 from metasched.service.advice import fronts
 from metasched.service.api import slow_clients
+from metasched.service.configuration import Keep, Limits
 from metasched.service.quality import advice_quality, verdict
 from metasched.service.state import load_forecasts, write_queue
 from metasched.store.database import answer_limits
+
+limits, keep = Limits(), Keep()
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,12 @@ from metasched.store.database import answer_limits
         f"is earlier than that of {word(fast_path.FEW_COUNTS)} others",
         f"arrive completely within {slow_clients.WITHIN:g} s",
         f"its headers within {slow_clients.MOST_HEAD / 1024:g} KiB",
+        f"beyond {slow_clients.MOST_CONNECTIONS} connections those",
+        f"The session lasts {word(authentication.SESSION / 3600)} hours",
+        f"{limits.samples_per_second:g} a second in the long run, {limits.samples_at_once:,} at once after a silence",
+        f"A body may be at most {limits.body_bytes / 2**20:g} MiB",
+        f"Loads are deleted after {keep.loads:g} days, placements after {keep.placements:g} and past jobs after "
+        f"{keep.past_jobs:,.0f}",
         f"leaves an answer unread for {slow_clients.WITHIN:g} s",
         f"takes over within {daemon.LATE:g} s of the leader's end",
         f"which it tries every {write_queue.RETRY:g} s",
