@@ -180,6 +180,39 @@ def test_a_page_names_verbs_and_options_that_there_are(page: Path) -> None:
     assert {command: words for command, words in found.items() if words} == {}
 
 
+def outside_blocks(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@functools.cache
+def anchors(page: Path) -> frozenset[str]:
+    """The anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", outside_blocks(page), re.MULTILINE)
+    return frozenset(re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-") for heading in headings)
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"], ids=lambda page: f"{page.parent.name}/{page.name}"
+)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    links = [each for each in re.findall(r"\]\(([^)\s]+)\)", outside_blocks(page)) if "://" not in each]
+    lost = []
+    for link in links:
+        file, _, anchor = link.partition("#")
+        there = page.parent / file if file else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            lost.append(link)
+    assert lost == []
+
+
+def test_the_architecture_names_every_verb_once() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("| verb | does | page |\n")[2].partition("\n\n")[0]
+    named = re.findall(r"`([a-z-]+)`", "\n".join(row.split("|")[1] for row in table.splitlines()))
+    assert sorted(named) == sorted(VERBS)
+
+
 @pytest.mark.parametrize(
     "command",
     ["metasched fitt x", "metasched fit --metod robust", "metasched token add --rol x", "metasched runs impor"],

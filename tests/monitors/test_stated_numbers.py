@@ -19,7 +19,9 @@ from monitors.sources import bounded_json, screening
         f"halves if they find a change of {schedule._LARGE} or more, and doubles if it is {schedule._SMALL} or less",
         f"averaged with {1000 * cpu_views._LITTLE:g} ms of another view",
         f"starts at {probe.SMALLEST / 1024:g} KB",
-        f"one round in each period ({clique.PERIOD:g} s)",
+        f"until it takes at least {probe.TOO_SHORT:g} s and eight round trips",
+        f"should take {'a quarter' if probe.AIM == 0.25 else probe.AIM} of a second",
+        f"one round in each period (`probe_period`, {clique.PERIOD:g} s)",
         f"loopback interface it is {corrected.LOOPBACK_SPEED:,.0f} Mbit/s, "
         f"for a virtual interface without a reported speed {corrected.UNKNOWN_SPEED:,.0f} Mbit/s",
         f"a body may have {bounded_json.LARGEST / 2**20:g} MB",

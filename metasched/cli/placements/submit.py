@@ -28,7 +28,10 @@ TIMEOUT = 5.0
 
 def submit(
     words: Annotated[
-        list[str], typer.Argument(metavar="-- ARGUMENTS", help="Arguments of sbatch or qsub, script included.")
+        list[str],
+        typer.Argument(
+            metavar="-- ARGUMENTS", help="Arguments of the command that submits, such as sbatch, script included."
+        ),
     ],
     to: Annotated[list[str] | None, typer.Option(help="Only this cluster of the configuration; repeatable.")] = None,
     through: Annotated[
@@ -38,11 +41,11 @@ def submit(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a job to the configured cluster where it should complete first, with sbatch or qsub.
+    """Submit a job to the configured cluster where it should complete first, with the command of its scheduler.
 
     The job names its application as for the hook: --comment=metasched:app=cg,n=1400 with sbatch, and
-    -ac metasched=app=cg,n=1400 with qsub. Completion is the wait, estimated from each queue, plus the predicted run
-    time. Where there is no prediction in time the job is submitted unchanged.
+    -ac metasched=app=cg,n=1400 with Grid Engine's qsub. Completion is the wait, estimated from each queue, plus the
+    predicted run time. Where there is no prediction in time the job is submitted unchanged.
     """
     if through not in ("", "psij"):
         raise InputError(f"--through is {through!r}, expected psij")
