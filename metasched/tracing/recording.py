@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from metasched.records import InputError
+from metasched.store.files.user_folders import cache_folder
 from metasched.tracing.compiled import compiled
 from monitors.launched import launched
 
@@ -80,8 +81,14 @@ def record(
     ------
     InputError
         When the folder holds other things, the launcher cannot be started, instructions cannot be counted as asked
-        for, or no process has left a file.
+        for, no process has left a file, or the recorder's path is none that can be preloaded.
     """
+    if {" ", ":"} & {*str(cache_folder())}:  # between libraries to be preloaded
+        raise InputError(
+            "holds a blank or a colon, expected a folder that the dynamic linker can load a library from: "
+            "set XDG_CACHE_HOME",
+            where=str(cache_folder()),
+        )
     under_valgrind = instructions is Instructions.valgrind
     library = recorder(compiler, [*options, "-DWITH_VALGRIND"] if under_valgrind else options)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):

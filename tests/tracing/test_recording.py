@@ -127,3 +127,13 @@ def test_a_program_that_starts_no_mpi_is_told_with_its_status(cc: str, tmp_path:
         f"calls MPI_Init, built with the MPI of {cc}"
     )
     assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("name", ["my cache", "a:b"])
+def test_a_cache_that_no_library_can_be_preloaded_from_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+    with pytest.raises(InputError, match=r"holds a blank or a colon, expected a folder .*: set XDG_CACHE_HOME"):
+        record(["mpirun", "./app"], tmp_path / "trace")
+    assert not any(tmp_path.iterdir())
