@@ -3,7 +3,6 @@
 Lies beside the hooks of a scheduler. Needs nothing but the standard library of any Python from 3.6 on.
 """
 
-import http.client
 import json
 import os
 import re
@@ -27,17 +26,6 @@ REFUSED = (400, 413, 422)
 MOST_SCRIPT, MOST_ANSWER = 65536, 262144
 #: Bytes of a comment that are sent, and of a report, of which a comment and the names of nodes are the longest parts.
 MOST_COMMENT, MOST_REPORT = 65536, 1048576
-
-
-class _Local(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("metasched", timeout=PATIENCE)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(self._path)
 
 
 def settings(here: Path, name: str = "hooks.conf") -> Dict[str, str]:
@@ -103,16 +91,23 @@ def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
     OSError, ValueError
         When there is no such answer in time, or it is longer than is read.
     """
-    body = b"" if document is None else json.dumps(document).encode()
+    status, answer = exchange(found, path, None if document is None else json.dumps(document).encode(), ends)
+    if status != 200:
+        raise ValueError("the daemon answers {}".format(status))
+    return json.loads(answer.decode())
+
+
+def exchange(found: Dict[str, str], path: str, body: Optional[bytes], ends: float) -> Tuple[int, bytes]:
+    """Post a body to the daemon, or get a path where there is none; the status and the body of its answer.
+
+    Parameters and errors are those of :func:`ask`.
+    """
     headers = dict(authorized(found), Host="metasched", Connection="close")
-    headers["Content-Length"] = str(len(body))
-    method = "GET" if document is None else "POST"
-    lines = ["{} {} HTTP/1.0".format(method, path)] + ["{}: {}".format(*each) for each in headers.items()]
-    request = "\r\n".join([*lines, "", ""]).encode() + body
-    where = found["socket"] if "socket" in found else _host_and_port(found)
-    with socket.socket(socket.AF_UNIX if "socket" in found else socket.AF_INET) as connection:
-        connection.settimeout(_left(ends))
-        connection.connect(where)
+    headers["Content-Length"] = str(len(body or b""))
+    lines = ["{} {} HTTP/1.0".format("GET" if body is None else "POST", path)]
+    lines += ["{}: {}".format(*each) for each in headers.items()]
+    request = "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+    with _connected(found, ends) as connection:
         connection.settimeout(_left(ends))
         connection.sendall(request)
         received = b""
@@ -125,14 +120,27 @@ def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
             received += part
             if len(received) > MOST_ANSWER:
                 raise ValueError("the answer is too long")
-    head, _, body = received.partition(b"\r\n\r\n")
-    words = head.split(None, 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or words[1] != b"200":
+    head, ended, answer = received.partition(b"\r\n\r\n")
+    status = re.match(rb"HTTP/1\.\d (\d{3})\s", head + b"\r\n")
+    if not ended or not status:
         raise ValueError("the daemon answers {!r}".format(head[:60]))
-    return json.loads(body.decode())
+    return int(status.group(1)), answer
 
 
-def _host_and_port(found: Dict[str, str]) -> Any:
+def _connected(found: Dict[str, str], ends: float) -> socket.socket:
+    if "socket" not in found:
+        return socket.create_connection(_host_and_port(found), _left(ends))
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(_left(ends))
+        connection.connect(found["socket"])
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _host_and_port(found: Dict[str, str]) -> Tuple[str, int]:
     host, _, port = found["address"].rpartition(":")
     return host, int(port)
 
@@ -154,14 +162,6 @@ def _whole(received: bytes) -> bool:
     return False
 
 
-def connected(found: Dict[str, str]) -> http.client.HTTPConnection:
-    """A connection to the daemon that waits for each answer."""
-    if "socket" in found:
-        return _Local(found["socket"])
-    host, port = _host_and_port(found)
-    return http.client.HTTPConnection(host, port, timeout=PATIENCE)
-
-
 def check(found: Dict[str, str]) -> None:
     """Raise an error where jobs could not be kept, or not be sent to the daemon."""
     trial = Path(found["state"]) / "check.{}".format(os.getpid())
@@ -172,13 +172,7 @@ def check(found: Dict[str, str]) -> None:
 
 def reach(found: Dict[str, str]) -> None:
     """Raise an error where the daemon does not answer, or would not answer what hooks ask."""
-    connection = connected(found)
-    try:
-        connection.request("GET", "/v1/health", None, authorized(found))
-        answer = connection.getresponse()
-        status, text = answer.status, answer.read(MOST_ANSWER)
-    finally:
-        connection.close()
+    status, text = exchange(found, "/v1/health", None, time.monotonic() + PATIENCE)
     if status != 200:
         raise OSError("the daemon answers {}".format(status))
     role = json.loads(text.decode() or "{}").get("role", "scheduler")  # a daemon of an earlier version says nothing
@@ -226,12 +220,7 @@ def _settle(kept: Kept, status: int) -> None:
 
 def send(found: Dict[str, str], report: bytes) -> int:
     """Tell the daemon of one job; the status of its answer."""
-    connection = connected(found)
-    try:
-        connection.request("POST", "/v1/jobs", report, authorized(found))
-        return connection.getresponse().status
-    finally:
-        connection.close()
+    return exchange(found, "/v1/jobs", report, time.monotonic() + PATIENCE)[0]
 
 
 def _report(path: Path) -> Optional[bytes]:

@@ -195,8 +195,10 @@ class Sites:
             ranking = self.rank(job.question)
             self.sent.withdraw(job, ranking.places)
             return Verdict(True, "it is being withdrawn"), ranking
-        if job.state != "submitted" or job.site not in self.tables:
+        if job.state != "submitted":
             raise InputError(f"job {uid} is {job.state} at {job.site}, expected one that waits at a site")
+        if job.site not in self.tables:
+            return Verdict(False, "that site is not configured any more"), SitesRanking((), {})
         try:
             waits = self._client.ask(self.tables[job.site], "GET", job.wait_path)
         except (InputError, RuntimeError) as error:

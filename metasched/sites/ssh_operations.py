@@ -149,7 +149,9 @@ class SshOperations:
         return ssh.command(destination, [*_WORDS[scheduler][what], *jobs])
 
     def _reached(self, site: str) -> tuple[str, str]:
-        table = self.sites.get(site, {})
+        if site not in self.sites:
+            raise RuntimeError(f"site {site} is not configured any more")
+        table = self.sites[site]
         if not table.get("ssh"):
             raise RuntimeError("its table has no ssh")
         return table["ssh"], table["scheduler"]

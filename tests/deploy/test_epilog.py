@@ -8,17 +8,20 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from metasched.jobs import digest
+from tests.system.bad_daemons import Bad
 
 SLURM = Path(__file__).parents[2] / "deploy" / "slurm"
 EPILOG = SLURM / "metasched-epilog"
@@ -159,6 +162,24 @@ def test_a_file_that_cannot_be_read_holds_up_none(
         hooks.tell({"address": address}, sorted((folder / "hooks").iterdir()))
         assert answer == ["2", "3"]
     assert "Permission denied" in capsys.readouterr().err
+
+
+def test_a_daemon_whose_answer_does_not_end_is_waited_for_no_longer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drip(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while True:
+            connection.send(b"x")
+            time.sleep(0.01)
+
+    monkeypatch.syspath_prepend(str(folder))
+    hooks = importlib.import_module("metasched_hooks")
+    monkeypatch.setattr(hooks, "PATIENCE", 0.3)
+    waiting = sorted((folder / "hooks").iterdir())
+    with closing(Bad(drip)) as daemon, pytest.raises(OSError, match=r"no answer in time|timed out"):
+        hooks.tell({"address": daemon.address}, waiting)
+    assert kept(folder) == {"1", "2", "3"}
 
 
 def test_a_job_is_on_the_disk_before_it_counts_as_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -564,6 +564,11 @@ def test_a_job_that_waits_is_reconsidered_and_one_on_its_way_stays_so() -> None:
     assert (found.withdraw, sites.sent.find(uid).state) == (False, "submitted")
     assert [each.offer.site for each in ranking.places] == ["east", "west"]
     waits |= {"wait": 5000.0, "low": 4000.0, "high": 6000.0}
+    table = sites.tables.pop("east")
+    assert sites.reconsider(uid)[0].why == "that site is not configured any more"
+    sites.outcomes.look()
+    assert sites.sent.find(uid).state == "submitted"
+    sites.tables["east"] = table
     found, _ = sites.reconsider(uid)
     assert (found.withdraw, sites.sent.find(uid).state) == (True, "withdrawing")
     waits |= {"state": "running"}

@@ -79,7 +79,8 @@ async def client_of(request: Request) -> Client:
     if client is NOBODY and authorization:
         client = await access.other(authorization, sent(request), host)
     peer: Peer | None = request.scope.get(PEER_SCOPE)
-    if client is NOBODY and peer is not None:
+    # Who shows a token that nobody has any more would else be a reader without a word.
+    if not authorization and peer is not None:
         client = local_client(peer.user, peer.groups)
     name = client.name if client is not NOBODY else f"anonymous client at {host}"
     if wait := access.buckets.wait(name):
@@ -93,7 +94,8 @@ async def somebody(request: Request) -> Client:
     client = await client_of(request)
     if client.role is None:
         challenges = request.app.state.daemon.access.challenges
-        raise HTTPException(401, "a token is required", {"WWW-Authenticate": challenges})
+        shown = "the token is not valid" if request.headers.get("authorization") else "a token is required"
+        raise HTTPException(401, shown, {"WWW-Authenticate": challenges})
     return client
 
 

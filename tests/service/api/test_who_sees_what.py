@@ -157,6 +157,14 @@ def test_the_system_tells_who_asks_by_the_unix_socket(tmp_path: Path, monkeypatc
             assert unknown.get("/v1/placements").json() == []
 
 
+@pytest.mark.parametrize("shown", ["Bearer of-yesterday", "Basic bm9ib2R5Ong=", "MUNGE MUNGE:x:", "Bearer "])
+def test_a_token_that_is_not_valid_is_refused_on_the_socket_too(shown: str, tmp_path: Path) -> None:
+    with running(tmp_path) as daemon, by_socket(daemon, 0) as root:
+        assert root.get("/v1/models").status_code == 200
+        refused = root.get("/v1/models", headers={"Authorization": shown})
+        assert (refused.status_code, refused.json()["detail"]) == (401, "the token is not valid")
+
+
 def test_a_user_is_known_by_name_and_by_number() -> None:
     assert authentication.called("nobody") == authentication.called("65534") == {"nobody", "65534"}
     assert authentication.called("no such user") == {"no such user"}
