@@ -1,7 +1,7 @@
 """A discrete-event simulation of SPMD applications, process by process, to judge the analytic models by.
 
-It follows the queueing networks of paper 002 (Figs. 7-9) event by event and shares nothing with their solution. Each
-answer comes with the half width of its 99 % confidence interval.
+It follows the queueing networks of Cremonesi and Gennaro (Figs. 7-9) event by event and shares nothing with their
+solution. Each answer comes with the half width of its 99 % confidence interval.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ PHRASES = re.compile(
     r"|cannot\s+be\s+had|(may|can|could)\s+be\s+had|stands?\s+there\s+twice|beyond\s+all\s+numbers"
     r"|levers?|wild|let(s|ting)?\s+go|made\s+anew|taken\s+apart|intervals\s+(held|hold)|held\s+\d+ %"
     r"|nobody\s+(listened|looked)|(nobody|nothing)\s+(knows|says|tells)|hangs?\s+on|anew|in\s+the\s+words\s+of"
-    r"|chance\s+to\s+finish|which\s+there\s+is\s+not|for\s+ever|what\s+stands)\b",
+    r"|chance\s+to\s+finish|paper\s+\d+|which\s+there\s+is\s+not|for\s+ever|what\s+stands)\b",
     re.IGNORECASE,
 )
 

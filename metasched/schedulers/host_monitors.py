@@ -32,8 +32,8 @@ class Found:
 
     Parameters
     ----------
-    available_cpu, available_bandwidth : minima of the averages over the run (paper 003, section 3), a share of a
-        processor and Mbit/s; NaN where one was not measured.
+    available_cpu, available_bandwidth : minima of the averages over the run (Sanjay & Vadhiyar 2008, section 3), a
+        share of a processor and Mbit/s; NaN where one was not measured.
     cells : what else a record of the run is given: its energy and what that covers, and the faults of monitors.
     warnings : the faults, one line each.
     """

@@ -1,9 +1,10 @@
 """The links between sites, from what agents measured of whole paths: network tomography where routes are configured.
 
 A path from one site to another crosses several links, and other paths cross some of the same. The round trip of a path
-is the sum of its links' delays, and so is its time per word, the Tw of paper 000, where links store and forward: so
-both are found by :func:`metasched.placement.clusters.tomography.link_delays`. Whether times per word really add up on
-these links the measurements say themselves: where the sums do not explain them, nothing follows for other paths.
+is the sum of its links' delays, and so is its time per word, the Tw of Saad and El-Mahdy 2020, where links store and
+forward: so both are found by :func:`metasched.placement.clusters.tomography.link_delays`. Whether times per word really
+add up on these links the measurements say themselves: where the sums do not explain them, nothing follows for other
+paths.
 """
 
 from __future__ import annotations

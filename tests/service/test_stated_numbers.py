@@ -13,7 +13,8 @@ from metasched.service.api import slow_clients
 from metasched.service.configuration import Keep, Limits
 from metasched.service.quality import advice_quality, verdict
 from metasched.service.state import load_forecasts, write_queue
-from metasched.store.database import answer_limits
+from metasched.store.database import answer_limits, leadership
+from tests.system.test_two_daemons import PROMISED
 
 limits, keep = Limits(), Keep()
 
@@ -39,7 +40,7 @@ limits, keep = Limits(), Keep()
         f"Loads are deleted after {keep.loads:g} days, placements after {keep.placements:g} and past jobs after "
         f"{keep.past_jobs:,.0f}",
         f"leaves an answer unread for {slow_clients.WITHIN:g} s",
-        f"takes over within {daemon.LATE:g} s of the leader's end",
+        f"takes over within {PROMISED:g} s of the leader's end",
         f"which it tries every {write_queue.RETRY:g} s",
         f"A lock is waited for {serve.LOCKED:g} s, once for each request",
         f"stored later: {write_queue.KEPT:,} are kept for that",
@@ -49,3 +50,7 @@ limits, keep = Limits(), Keep()
 )
 def test_the_page_of_the_service_states_it(said: str) -> None:
     assert said in page("service")
+
+
+def test_the_lead_changes_within_what_the_page_promises() -> None:
+    assert daemon.LEAD + leadership.SETTLED < PROMISED

@@ -2,8 +2,8 @@
 
 A fraction ``d`` of the job is done; the whole job would take ``T`` here and ``T'`` elsewhere under the loads to come.
 Staying takes (1 - d) T; moving takes the checkpoint, the transfer, the restart and the wait there, and (1 - d) T'.
-Paper 003, section 7, names rescheduling of this kind as future work; GridWay moves where the CPU falls below a
-threshold, whatever that brings.
+Sanjay & Vadhiyar 2008, section 7, names rescheduling of this kind as future work; GridWay moves where the CPU falls
+below a threshold, whatever that brings.
 
 The doubt is that of the model. One that is wrong by a factor is wrong about here and there alike: that never turns gain
 into loss, but less may be left than was thought. Doubts of another platform's model are independent of it and add up

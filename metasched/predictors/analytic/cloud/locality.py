@@ -1,8 +1,8 @@
 """The share of messages that leave a server, from the pattern of communication between ranks.
 
-Paper 000 takes every pair of processes as equally likely, (11) and (12). Real applications send to neighbours more
-than to others, and a server holds a block of neighbours. Where the application's process grid is known its pairs are
-counted; elsewhere the distance in rank between partners follows a power law, whose exponent comes from the mean
+Saad and El-Mahdy take every pair of processes as equally likely, (11) and (12). Real applications send to neighbours
+more than to others, and a server holds a block of neighbours. Where the application's process grid is known its pairs
+are counted; elsewhere the distance in rank between partners follows a power law, whose exponent comes from the mean
 distance that a profiler saw: 0 is the paper's even spread, large ones are a ring.
 """
 

@@ -1,4 +1,4 @@
-"""The profile of one run of an MPI application: the parameters of paper 000, section IV.
+"""The profile of one run of an MPI application: the parameters of Saad and El-Mahdy, section IV.
 
 Five numbers are the paper's; three more are optional and say which ranks communicate: how far apart in rank the
 partners are, or the shape of the process grid, and how often a process stops to wait.

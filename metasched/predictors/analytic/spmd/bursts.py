@@ -1,4 +1,4 @@
-"""The three submodels of paper 002, section 3: CPU, communication and I/O bursts as functions of p and d.
+"""The three submodels of Cremonesi and Gennaro, section 3: CPU, communication and I/O bursts as functions of p and d.
 
 They turn a phase into the service times of its queueing network, one network for each point (p, d).
 """

@@ -1,4 +1,4 @@
-"""BUS-AIO: groups of processors do I/O on their own, all through one I/O node (paper 002, section 4.2)."""
+"""BUS-AIO: groups of processors do I/O on their own, all through one I/O node (Cremonesi and Gennaro, section 4.2)."""
 
 from __future__ import annotations
 

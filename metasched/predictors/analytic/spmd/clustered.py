@@ -1,4 +1,4 @@
-"""CLU-AIO: clusters of groups, each with a disk of its own, share the network (paper 002, section 4.3).
+"""CLU-AIO: clusters of groups, each with a disk of its own, share the network (Cremonesi and Gennaro, section 4.3).
 
 The network has d classes of k jobs, and multiclass mean value analysis would visit (k + 1)^d populations. But the
 classes are alike and meet at one station only, so its normalisation constant is a sum over the jobs there, and the

@@ -1,4 +1,4 @@
-"""SIO: all processors finish their computation bursts, then one I/O burst follows (paper 002, section 4.1)."""
+"""SIO: all processors finish their computation bursts, then one I/O burst follows (section 4.1)."""
 
 from __future__ import annotations
 

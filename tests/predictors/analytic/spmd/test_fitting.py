@@ -11,7 +11,7 @@ from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.analytic.spmd.surface import execution_time, speedup
 from metasched.records import InputError, Run
 
-#: QCRD stage 2 in units of T_1 (paper 002, Table 4); g(p) = 1/p.
+#: QCRD stage 2 in units of T_1 (Cremonesi and Gennaro, Table 4); g(p) = 1/p.
 QCRD = Phase(0.71, 0.0, 0.049, 0.41, 0.0, 0.001, contention=0.19, io="bus")
 PROCESSORS, DISKS = (axis.ravel() for axis in np.meshgrid([2, 4, 8, 16, 32, 64], [1, 2, 4, 8, 16, 32, 64]))
 

@@ -14,7 +14,7 @@ from metasched.predictors.analytic.spmd.surface import execution_time, speedup
 from metasched.queueing.multi_class import solve_exactly
 from metasched.records import InputError
 
-#: BTIO on the SP-2 (paper 002, section 5.1): 18 messages of 64 KB on 9 processors, growing as the text says.
+#: BTIO on the SP-2 (section 5.1): 18 messages of 64 KB on 9 processors, growing as the text says.
 BTIO = Phase(
     parallel_computation=830 / 120,
     serial_computation=10 / 120,
