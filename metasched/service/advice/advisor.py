@@ -301,7 +301,9 @@ def _within(
     constraints: Constraints, partitions: list[Partition], holder: Holder, threads: int
 ) -> tuple[list[Partition], Constraints]:
     """The partitions whose limits admit a user's job of such processes, and the constraints within all these limits."""
-    least = max(constraints.min_processors, min(constraints.processors, default=1))
+    # The least number that is allowed at all.
+    least = min((each for each in constraints.processors if each >= constraints.min_processors),
+                default=constraints.min_processors)  # fmt: skip
     most = {each.state.name: each.limits(holder).processors for each in partitions}
     open_to = [each for each in partitions if (limit := most[each.state.name]) is None or limit // threads >= least]
     limits = [limit // threads for each in open_to if (limit := most[each.state.name]) is not None]

@@ -85,12 +85,17 @@ def described(live: LiveClusters, now: float) -> dict[str, dict[str, Any]]:
 
 
 def _counts(constraints: Constraints, partition: Partition, threads: int) -> list[int]:
-    """The numbers of processes to try, each with some threads: the requested ones, else powers of two."""
+    """The numbers of processes to try, each with some threads: the requested ones, else powers of two.
+
+    Of many requested ones those are tried that are spread evenly over them.
+    """
     free = int(partition.state.processors[partition.state.up].sum())
     most = min(constraints.max_processors or 1 << 20, max(partition.total or free, free) // threads)
     least = constraints.min_processors
     if constraints.processors:
-        return [count for count in constraints.processors if least <= count <= most][:COUNTS]
+        able = sorted(count for count in constraints.processors if least <= count <= most)
+        spread = np.linspace(0, len(able) - 1, min(len(able), COUNTS)).round().astype(int)
+        return [able[place] for place in spread]
     doubled = [least << power for power in range(21) if least << power <= most]
     return doubled[-COUNTS:]
 

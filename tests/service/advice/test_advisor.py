@@ -136,6 +136,21 @@ def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None
         assert answered("", processors=(2,), max_processors=None).node_count == 2
 
 
+def test_a_partition_whose_limit_admits_no_number_that_is_allowed_limits_no_other(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        tight, wide = (
+            replace(east, limits=lambda _, most=most: JobLimits(processors=most), scheduler="slurm", name=name,
+                    state=replace(east.state, name=name))
+            for name, most in (("tight", 6), ("wide", 100))
+        )  # fmt: skip
+        daemon.clusters.put("slurm", [tight, wide], time.time())
+        daemon.views.refresh()
+        ask = Ask(application="cg", problem_size=1900, processors=(2, 8), min_processors=4, scheduler="slurm")
+        found = daemon.placer.answer(ask, time.time())
+    assert (found.partition, found.processors) == ("wide", 8)
+
+
 def test_as_many_processes_go_on_a_node_as_its_memory_is_for(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
         (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]

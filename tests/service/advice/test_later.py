@@ -77,7 +77,7 @@ def asked_for(partitions: tuple[Partition, ...], question: RankIn, constraints: 
         ({"max_processors": 4}, [1, 4]),
         ({"processors": (4, 8, 25, 24)}, [4, 8, 24]),
         ({"processors": (3, 5, 24), "min_processors": 4, "max_processors": 5}, [5]),
-        ({"processors": tuple(range(3, 15))}, [*range(3, 11)]),
+        ({"processors": tuple(range(3, 15))}, [3, 5, 6, 8, 9, 11, 12, 14]),
     ],
 )
 def test_the_earliest_completion_is_chosen_among_the_numbers_of_processors(
@@ -99,6 +99,11 @@ def test_the_earliest_completion_is_chosen_among_the_numbers_of_processors(
     request, level = model.asked[0]
     assert (request.problem_size, level) == (700.0, 0.8)
     assert (request.available_cpu, request.available_bandwidth) == pytest.approx((0.6, 60.0))
+
+
+def test_numbers_that_are_all_too_large_are_not_tried() -> None:
+    question = RankIn(application="cg", problem_size=700.0)
+    assert asked_for((partition(),), question, Constraints(processors=(30, 40)), Model()) == ([], [])
 
 
 def test_each_thread_of_a_job_waits_for_a_processor() -> None:
