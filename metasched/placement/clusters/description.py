@@ -183,6 +183,9 @@ def _running(cluster: ClusterTable, where: str) -> tuple[RunningJob | StartedJob
     found: list[RunningJob | StartedJob] = []
     for job in cluster.running:
         nodes = tuple(unfold(job.nodes, where=f"{where}: running"))
+        twice = first_twice(nodes)
+        if twice is not None:
+            raise InputError(f"node {twice} is given twice for one job", where=f"{where}: running")
         taken = nodes, (job.processors,) * len(nodes)
         if job.computation is not None:
             found.append(RunningJob(*taken, job.computation, job.communication, job.dedicated, job.running_for))

@@ -95,6 +95,9 @@ class Question:
 class Curve:
     """The best placement for each number of processors, without contention; arrays of shape (p,), ascending.
 
+    Of very many numbers those spread evenly on a logarithmic scale are listed, with the powers of two, the least, the
+    largest, the one of the earliest completion, and those of the placements.
+
     Parameters
     ----------
     processors : P.

@@ -31,13 +31,15 @@ from metasched.placement.search.exact_search import Found
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.plain_numbers import number_of
 from metasched.predictors.contract import Predictor, energy_predictor
-from metasched.records import InputError
+from metasched.records import InputError, Placement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Number of pairs that are sorted at first; the order of the others rarely matters.
 FIRST_SORTED = 256
+#: Numbers of processors that a curve lists, but for a few: whoever reads it validates each.
+MOST_LISTED = 2000
 #: The curve where none is asked for.
 NO_CURVE = Curve(np.empty(0, np.int64), *(np.empty(0) for _ in range(4)))
 
@@ -130,7 +132,7 @@ def _ranked(
     return Ranking(
         placements,
         tuple(candidate.costs for candidate in settled),
-        _curve(layout, found, question) if question.curve else NO_CURVE,
+        _curve(layout, found, question, placements) if question.curve else NO_CURVE,
         int(found.score.size),
         scoring.evaluations,
         _gap(min(candidate.score for candidate in settled), found, scoring, around),
@@ -242,12 +244,20 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
     return kept[np.argsort(found.score[kept], kind="stable")]
 
 
-def _curve(layout: Layout, found: Found, question: Question) -> Curve:
+def _curve(layout: Layout, found: Found, question: Question, placements: Iterable[Placement]) -> Curve:
     least = np.full(int(found.processors.max()) + 1, np.inf)
     np.fmin.at(least, found.processors, found.score)
     best = np.flatnonzero(found.score == least[found.processors])
     counts, first = np.unique(found.processors[best], return_index=True)
     best = best[first]
+    if counts.size > MOST_LISTED:
+        cluster, loads = layout.cluster_of[found.domain[best]], (found.cpu[best], found.bandwidth[best])
+        completion = layout.wait(cluster, counts) + layout.expect(question.problem_size, cluster, counts, *loads)
+        listed = counts & (counts - 1) == 0
+        listed[np.geomspace(1, counts.size, MOST_LISTED).astype(np.int64) - 1] = True
+        listed |= np.isin(counts, [each.resource_set.processors for each in placements])
+        listed[[0, -1, np.nanargmin(completion)]] = True
+        counts, best = counts[listed], best[listed]
     cluster = layout.cluster_of[found.domain[best]]
     predicted = layout.predict_in_doubt(
         question.problem_size, question.level, cluster, counts, found.cpu[best], found.bandwidth[best]

@@ -81,6 +81,10 @@ def test_a_whole_file_is_read(tmp_path) -> None:
         (one(names="e[1-"), "is not a set of node names"),
         (one(names="e1,e1"), "cluster east: node e1 is given twice"),
         ({"cluster": one()["cluster"] * 2}, "cluster east is given twice"),
+        (
+            {"cluster": [one()["cluster"][0] | {"running": [{"nodes": "e2,e[1-2]", "computation": 5.0}]}]},
+            "cluster east: running: node e2 is given twice for one job",
+        ),
         (with_switches({"name": "s", "nodes": "e1"}), "node e2 is on no switch, expected every node on one"),
         (with_switches({"name": "s", "nodes": "e[1-3]"}), "s lists node e3, which is not described"),
         (with_switches({"name": "s", "nodes": "e[1-2]", "switches": "t"}), "s lists switch t, which is not described"),

@@ -16,6 +16,7 @@ from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.ranking import ranker
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question, Ranking
 from metasched.placement.ranking.ranker import rank as rank_by
@@ -74,6 +75,24 @@ def test_the_curve_has_the_best_for_every_number_of_processors() -> None:
     ranking = rank([cluster()], Known(traffic=0.0), 1.0, scope="processors")
     assert ranking.curve.processors.tolist() == [1, 2, 3, 4]
     assert ranking.curve.execution_time == pytest.approx([100.0, 50.0, 100 / 1.5, 50.0])
+
+
+def test_of_very_many_numbers_of_processors_some_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"problem_size": 1.0, "constraints": Constraints(least_efficiency=0.0), "scope": "processors", "top": 3}
+    large = cluster(cpus=(1.0, 0.9, 0.8), processors=400)
+    whole = rank([large], Known(traffic=500.0), **asked)
+    monkeypatch.setattr(ranker, "MOST_LISTED", 50)
+    found = rank([large], Known(traffic=500.0), **asked)
+    assert found.placements == whole.placements
+    listed = found.curve.processors
+    assert whole.curve.processors.tolist() == [*range(1, 1201)]
+    assert 50 < listed.size < 75
+    fastest = int(whole.curve.completion.argmin()) + 1
+    advised = {each.resource_set.processors for each in found.placements}
+    assert {1, 1200, fastest, *advised, *(1 << power for power in range(11))} <= set(listed.tolist())
+    assert np.diff(listed).max() < 0.2 * 1200
+    for column in ("execution_time", "low", "high", "completion"):
+        assert getattr(found.curve, column).tolist() == getattr(whole.curve, column)[listed - 1].tolist()
 
 
 def test_constraints_are_kept() -> None:
