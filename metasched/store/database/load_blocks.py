@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import CTE, Connection, CursorResult, Result, Select, delete, func, insert, select, text
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Result,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+)
 
 from metasched.store.database.tables import LoadBlockRow, LoadRow
 from metasched.store.errors import StoreError
@@ -155,6 +169,11 @@ def nodes_with_samples() -> CTE:
     nodes = select(func.min(LoadRow.node).label("node")).cte("nodes", recursive=True)
     following = select(func.min(LoadRow.node)).where(LoadRow.node > nodes.c.node).scalar_subquery()
     return nodes.union_all(select(following).where(nodes.c.node.is_not(None)))
+
+
+def possible(sample: Any) -> ColumnElement[bool]:
+    """Whether a sample, a row of ``loads`` or an alias of it, is one that can be; SQLite holds texts to be larger."""
+    return and_(sample.available_cpu.between(0, 1), sample.available_bandwidth.between(0, sys.float_info.max))
 
 
 def _query(since: float, until: float) -> Select[str, float, float, float]:

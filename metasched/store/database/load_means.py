@@ -186,7 +186,7 @@ def _from_samples(step: int, first: float, end: float) -> Select[tuple[str, floa
             func.count().label("samples"),
         )
         .join_from(nodes, LoadRow, LoadRow.node == nodes.c.node)
-        .where(LoadRow.time >= first, LoadRow.time < end)
+        .where(LoadRow.time >= first, LoadRow.time < end, packed.possible(LoadRow))
         .group_by(LoadRow.node, slot)
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Iterable, Sequence
 
@@ -73,11 +72,9 @@ class LoadRecords:
         # The key leads to the newest sample of a node: the others, perhaps a thousand times as many, are not read.
         nodes, sample = packed.nodes_with_samples(), aliased(LoadRow)
         first, end = _span(since, until)
-        # Samples that cannot be are not read, as in whole periods.
-        possible = sample.available_cpu.between(0, 1) & sample.available_bandwidth.between(0, sys.float_info.max)
         newest = (
             select(func.max(sample.time))
-            .where(sample.node == nodes.c.node, sample.time >= first, sample.time < end, possible)
+            .where(sample.node == nodes.c.node, sample.time >= first, sample.time < end, packed.possible(sample))
             .scalar_subquery()
         )
         query = select(LoadRow.time, LoadRow.node, LoadRow.available_cpu, LoadRow.available_bandwidth).join_from(

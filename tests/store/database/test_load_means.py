@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metasched.records import Load
+from metasched.store.database.engine import writing
 from metasched.store.database.load_means import FIVE_MINUTES, HOUR, mean_loads, roll_up, update_means
 from metasched.store.database.retention import prune
 from metasched.store.database.store import Store
@@ -129,6 +130,21 @@ def test_hours_stay_when_their_five_minutes_are_let_go_too(tmp_path: Path) -> No
     expected = by_hand(loads, FIVE_MINUTES)
     last = now - 10 * HOUR
     assert all(minutes[slot] == pytest.approx(expected[slot]) for slot in expected if last <= slot[1] < now - HOUR)
+
+
+def test_samples_that_cannot_be_count_in_no_mean(tmp_path: Path) -> None:
+    loads = regular(START + HOUR)
+    wrong = [(7.0, 90.0), (-1.0, 90.0), (0.5, float("inf")), (0.5, -1.0), ("half", 90.0), (0.5, "fast")]
+    with Store.open(tmp_path / "db") as store:
+        store.loads.add(loads)
+        with writing(store.engine) as connection:
+            for second, values in enumerate(wrong, start=1):
+                connection.exec_driver_sql("INSERT INTO loads VALUES ('a', ?, ?, ?)", (START + second, *values))
+        for _ in range(2):  # from the samples, then from what was made of them
+            for step in (FIVE_MINUTES, HOUR):
+                found = as_slots(mean_loads(store, step, since=START, until=START + HOUR))
+                assert same(found, by_hand(loads, step))
+            roll_up(store, START + HOUR)
 
 
 def test_rolling_up_again_changes_nothing(tmp_path: Path) -> None:
