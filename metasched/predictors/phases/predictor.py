@@ -6,7 +6,8 @@ them. Asked with the loads of every process, it also knows which process would b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,9 @@ from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.phases.phase import PhaseModel, marks_of
 from metasched.records import InputError, Interval, Prediction, Request, Run
+
+#: Parts of the training runs that are each predicted from the others, which makes the first scores of intervals.
+FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,16 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         names = tuple(dict.fromkeys(mark.phase for mark in runs[0].marks))
         for run in runs:
             check_marks(run, names)
-        phases = tuple(PhaseModel.fit(name, runs) for name in names)
-        overhead = float(np.median([run.execution_time / sum_of_phases(run, names) for run in runs]))
-        # Scores of the parts replace those of the sum until there are some.
-        scores = [one for phase in phases for one in phase.slowest.state.calibration.scores]
-        calibration = Calibration.starting(scores)
-        self._state = PhasedState(phases, overhead, calibration, calibration, Domain.of(runs))
+        fitted, folds = _fitted(names, runs), min(FOLDS, len(runs))
+        if folds > 1:
+            # Errors of phases and processes of one run belong together, which neither says of itself.
+            scores = []
+            for fold in range(folds):
+                others = _fitted(names, [run for place, run in enumerate(runs) if place % folds != fold])
+                scores += [_scores(others, run) for run in runs[fold::folds]]
+            minima, processes = map(Calibration.starting, zip(*scores, strict=True))
+            fitted = replace(fitted, calibration=minima, of_processes=processes)
+        self._state = fitted
         return self
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
@@ -131,7 +139,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         cpu = np.broadcast_to(np.asarray(available_cpu, dtype=np.float64), shape)
         bw = np.broadcast_to(np.asarray(available_bandwidth, dtype=np.float64), shape)
         request = Request(problem_size, shape[1], float(cpu.min()), float(bw.min()))
-        time, spread = self._from_processes(problem_size, cpu, bw)
+        time, spread = _from_processes(state, problem_size, cpu, bw)
         low, high = state.of_processes.ends(np.array([time]), spread, level)
         return self._prediction(
             request, time, float(low[0]), float(high[0]), level,
@@ -144,7 +152,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         )  # fmt: skip
 
     def _predicted(self, columns: Columns, level: float) -> Predictions:
-        return self.state.calibration.around(*self._from_minima(*columns), level)
+        return self.state.calibration.around(*_from_minima(self.state, *columns), level)
 
     def _expected(self, columns: Columns) -> Floats:
         phases = [phase.slowest.expect_many(*columns) for phase in self.state.phases]
@@ -177,40 +185,23 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         if not representable(run):
             return
         state = self.state
-        where = (run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw)
-        time, spread = self._from_minima(*(np.array([float(value)]) for value in where))
-        state = replace(
+        if run.marks:
+            check_marks(run, tuple(phase.name for phase in state.phases))
+        minima, processes = _scores(state, run)
+        self._state = replace(
             state,
-            calibration=state.calibration.learned(score(run.execution_time, float(time[0]), float(spread[0]))),
+            calibration=state.calibration.learned(minima),
+            of_processes=state.of_processes.learned(processes),
             domain=state.domain.learned(run),
         )
         if run.marks:
-            names = tuple(phase.name for phase in state.phases)
-            check_marks(run, names)
-            own = score(run.execution_time, *self._from_processes(run.problem_size, *loads_of(run, names)))
-            state = replace(state, of_processes=state.of_processes.learned(own))
             for phase in state.phases:
                 phase.learn(run)
-        self._state = state
 
     def settle(self) -> None:
         """Wait for searches that are running and take their results."""
         for phase in self.state.phases:
             phase.settle()
-
-    def _from_minima(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        parts = [phase.slowest.state.predict(n, p, cpu, bw) for phase in self.state.phases]
-        times = np.exp(np.stack([log_time for log_time, _ in parts]))
-        return _summed(times, np.stack([spread for _, spread in parts]), self.state)
-
-    def _from_processes(self, problem_size: float, cpu: Floats, bw: Floats) -> tuple[float, float]:
-        parts = [
-            phase.expected(problem_size, cpu[position], bw[position])
-            for position, phase in enumerate(self.state.phases)
-        ]
-        times, spreads = np.array(parts).T
-        time, spread = _summed(times, spreads, self.state)
-        return float(time), float(spread)
 
     def _prediction(
         self, request: Request, time: float, low: float, high: float, level: float, model: str
@@ -218,6 +209,39 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         if not np.isfinite(time):
             raise InputError(f"no model of one of the phases is defined for {request}")
         return Prediction(time, Interval(low, high, level), model, self.state.domain.warnings(request))
+
+
+def _fitted(names: tuple[str, ...], runs: Sequence[Run]) -> PhasedState:
+    """What is learned from marked runs, with the scores of the first phase until there are some of whole runs."""
+    phases = tuple(PhaseModel.fit(name, runs) for name in names)
+    overhead = float(np.median([run.execution_time / sum_of_phases(run, names) for run in runs]))
+    calibration = phases[0].slowest.state.calibration
+    return PhasedState(phases, overhead, calibration, calibration, Domain.of(runs))
+
+
+def _scores(state: PhasedState, run: Run) -> tuple[float, float]:
+    """Scores of a run predicted from its minima, and from the loads of its processes; infinite without marks."""
+    time, spread = _from_minima(state, *columns_of(run.request))
+    minima = score(run.execution_time, float(time[0]), float(spread[0]))
+    if not run.marks:
+        return minima, math.inf
+    loads = loads_of(run, [phase.name for phase in state.phases])
+    return minima, score(run.execution_time, *_from_processes(state, run.problem_size, *loads))
+
+
+def _from_minima(state: PhasedState, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+    """Times (s) and spreads of their logarithms from the two minima, for arrays of one shape (n,)."""
+    parts = [phase.slowest.state.predict(n, p, cpu, bw) for phase in state.phases]
+    times = np.exp(np.stack([log_time for log_time, _ in parts]))
+    return _summed(times, np.stack([spread for _, spread in parts]), state)
+
+
+def _from_processes(state: PhasedState, problem_size: float, cpu: Floats, bw: Floats) -> tuple[float, float]:
+    """Time (s) and spread of its logarithm from the loads of processes, both of shape (phases, P)."""
+    parts = [phase.expected(problem_size, cpu[position], bw[position]) for position, phase in enumerate(state.phases)]
+    times, spreads = np.array(parts).T
+    time, spread = _summed(times, spreads, state)
+    return float(time), float(spread)
 
 
 def loads_of(run: Run, phases: Iterable[str]) -> tuple[Floats, Floats]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.memory.calibration import Calibration, score
-from metasched.predictors.phases.predictor import PhasedPredictor, _summed, loads_of
+from metasched.predictors.phases.predictor import PhasedPredictor, _from_processes, _summed, loads_of
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request
 from metasched.store.documents import dump, parse
-from tests.predictors.phases.two_phases import campaign
+from tests.predictors.phases.two_phases import campaign, marked_run
 
 TRAINING = campaign(40, 1000, 3000)
 LARGER = campaign(40, 4000, 8000, seed=7, counts=(4, 6, 8))
@@ -76,9 +77,12 @@ def test_it_learns(phased) -> None:
 def test_a_run_without_marks_only_teaches_the_intervals(phased) -> None:
     before = phased.predict(Request(2000, 8, 0.9, 80.0)).execution_time
     calibration = phased.state.calibration
-    phased.learn(replace(LARGER[0], marks=()))
-    assert phased.predict(Request(2000, 8, 0.9, 80.0)).execution_time == before
-    assert phased.state.calibration != calibration
+    unmeasured = replace(LARGER[0], marks=(), min_avg_avail_cpu=math.nan, min_avg_avail_bw=math.nan)
+    for run in (replace(LARGER[0], marks=()), unmeasured):
+        phased.learn(run)
+        assert phased.predict(Request(2000, 8, 0.9, 80.0)).execution_time == before
+        assert phased.state.calibration.scores[-1] != calibration.scores[-1]
+        calibration = phased.state.calibration
 
 
 def test_it_answers_the_same_after_it_was_saved_and_loaded(phased) -> None:
@@ -186,6 +190,22 @@ def test_intervals_are_as_wide_as_the_scores_of_their_own_way_of_asking_say(how:
     assert more.low < less.low < less.high < more.high
 
 
+def test_intervals_hold_their_share_where_the_processes_of_a_run_err_together() -> None:
+    held = []
+    for seed in range(31, 34):
+        rng = np.random.default_rng(seed)
+        runs = [
+            marked_run(rng.uniform(1000, 3000), rng.uniform(0.3, 1.0, p), rng.uniform(40, 100, p), rng, noise=0.05)
+            for p in rng.choice([1, 2, 4, 8], 42).tolist()
+        ]
+        learned = PhasedPredictor("two", "c8").fit(runs[:12])
+        for run in runs[12:]:
+            loads = loads_of(run, ("a", "b"))
+            found = learned.predict(run.request), learned.predict_processes(run.problem_size, *loads)
+            held.append([each.interval.holds(run.execution_time) for each in found])
+    assert min(np.mean(held, axis=0)) > 0.82
+
+
 def test_a_marked_run_teaches_both_intervals_by_what_would_have_been_predicted(phased) -> None:
     run, state = LARGER[0], phased.state
     phases = [phase.slowest for phase in state.phases]
@@ -195,7 +215,7 @@ def test_a_marked_run_teaches_both_intervals_by_what_would_have_been_predicted(p
     times = np.exp(times)
     spread = float(np.sqrt(np.sum((times * spreads) ** 2)) / times.sum())
     of_minima = score(run.execution_time, state.overhead * float(times.sum()), spread)
-    of_processes = score(run.execution_time, *phased._from_processes(run.problem_size, *loads_of(run, ("a", "b"))))
+    of_processes = score(run.execution_time, *_from_processes(state, run.problem_size, *loads_of(run, ("a", "b"))))
     phased.learn(run)
     assert phased.state.calibration.scores[-1] == pytest.approx(of_minima)
     assert phased.state.of_processes.scores[-1] == pytest.approx(of_processes)
