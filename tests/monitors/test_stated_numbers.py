@@ -16,6 +16,7 @@ from monitors.sources import bounded_json, screening
     "said",
     [
         f"m^2/(m^2 + {cpu._NOISE}^2) of m",
+        f"({schedule.ProbeSchedule().shortest:g} s to {schedule.ProbeSchedule().longest / 60:g} min)",
         f"halves if they find a change of {schedule._LARGE} or more, and doubles if it is {schedule._SMALL} or less",
         f"averaged with {1000 * cpu_views._LITTLE:g} ms of another view",
         f"starts at {probe.SMALLEST / 1024:g} KB",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from stated import page, word
 
+from metasched.service import simulations
 from metasched.service.configuration import Keep
 from metasched.service.learning import accounting
 from metasched.sites import sent_jobs
@@ -24,6 +25,7 @@ keep = Keep()
                     f"{word(1 + retention.MEANS_KEEP)} times as long, hourly means without limit |"),
         ("privacy", f"| until that is known, {accounting.REACH / 86_400:g} days at most |"),
         ("privacy", f"| the last {sent_jobs.MOST:,} |"),
+        ("privacy", f"| the last {simulations.KEPT} of all users, until the daemon ends |"),
         ("sensors", f"Five-minute means are stored {word(1 + retention.MEANS_KEEP)} times as long as samples"),
         ("sensors", f"Blocks are stored for {word(load_blocks.KEPT / 3600)} hours"),
     ],

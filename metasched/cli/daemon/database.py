@@ -109,7 +109,7 @@ def prune_verb(
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove old loads, placements and past jobs, as the daemon does hourly. Runs, models and means are kept."""
+    """Remove old loads, placements and past jobs, as the daemon does hourly. Runs, models and hourly means stay."""
     from metasched.store.database.retention import prune
 
     settings, now = configuration(config), time.time()
