@@ -10,7 +10,7 @@ from metasched.placement.ranking import fast_path
 from metasched.service import authentication, daemon
 from metasched.service.advice import fronts
 from metasched.service.api import slow_clients
-from metasched.service.configuration import Keep, Limits
+from metasched.service.configuration import Keep, Limits, Periods
 from metasched.service.quality import advice_quality, verdict
 from metasched.service.state import load_forecasts, write_queue
 from metasched.store.database import answer_limits, leadership
@@ -54,3 +54,11 @@ def test_the_page_of_the_service_states_it(said: str) -> None:
 
 def test_the_lead_changes_within_what_the_page_promises() -> None:
     assert daemon.LEAD + leadership.SETTLED < PROMISED
+
+
+def test_the_journey_of_a_sample_states_its_periods() -> None:
+    periods = Periods()
+    assert f"Every {'second' if periods.loads == 1 else periods.loads} `metasched/service/periodic_work/views.py`" in (
+        page("architecture")
+    )
+    assert f"Every {periods.forecasts:g} s `monitors/forecasters/sets.py` forecasts" in page("architecture")
