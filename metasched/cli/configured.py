@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from metasched.service.configuration import Configuration
     from metasched.store.database.store import Store
 
+#: How long an answer is waited for (s), and one for which the daemon first asks those of sites, up to a minute twice.
+TIMEOUT, OF_SITES = 10.0, 130.0
+
 
 def configuration(path: Path | None) -> Configuration:
     """The configuration: from a file that is named, else from the usual place, else the defaults."""
@@ -85,7 +88,8 @@ def ask_daemon(config: Path | None, url: str | None, method: str, path: str, doc
     """
     from metasched.client.connection import ask_configured
 
-    return ask_configured(configuration(config).listen, method, path, document, url=url)
+    timeout = OF_SITES if path.startswith("/v1/sites/") else TIMEOUT
+    return ask_configured(configuration(config).listen, method, path, document, url=url, timeout=timeout)
 
 
 def daemon_address(config: Path | None, url: str | None) -> str:

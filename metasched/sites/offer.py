@@ -6,7 +6,6 @@ and, where that is asked for, with the partitions in which the job would have to
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -180,12 +179,22 @@ def _later(read: AnswerTable, site: str) -> Iterable[Offer]:
 def _offer(
     read: AnswerTable, site: str, cluster: str, processors: int, wait: float, time: float, low: float, high: float
 ) -> Offer:
-    if not (0.0 <= low <= high and 0.0 < time <= LONGEST and wait <= LONGEST) or math.isnan(high):
-        raise ValueError("its answer cannot be used: a time or an interval is invalid")
+    if not (0.0 < time <= LONGEST and wait <= LONGEST):
+        raise ValueError("its answer cannot be used: a time is invalid")
     known = read.clusters.get(cluster, ClusterTable(free=processors, processors=processors))
     capacity = max(known.processors, known.free, processors)
-    return Offer(site, cluster, processors, wait, time, low, min(high, 2 * LONGEST), min(known.free, capacity),
-                 capacity, known.age, _plain(known.scheduler), _plain(known.partition))  # fmt: skip
+    return Offer(
+        site, cluster, processors, wait, time, *_ends(low, high), min(known.free, capacity), capacity, known.age,
+        _plain(known.scheduler), _plain(known.partition),
+    )  # fmt: skip
+
+
+def _ends(low: float, high: float) -> tuple[float, float]:
+    """The ends of an interval (s), the higher one as far away as a site may name."""
+    high = min(high, 2 * LONGEST)
+    if not 0.0 <= low <= high:
+        raise ValueError("its answer cannot be used: an interval is invalid")
+    return low, high
 
 
 def _plain(name: str) -> str:
@@ -240,9 +249,7 @@ def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
         raise ValueError(f"its answer cannot be used: {one_line(first_error(error))}") from None
     found = []
     for each in read.sites[:MOST]:
-        low, high = each.interval.low or 0.0, each.interval.high or 2 * LONGEST
-        if not low <= high:
-            raise ValueError("its answer cannot be used: a time or an interval is invalid")
+        low, high = _ends(each.interval.low or 0.0, 2 * LONGEST if each.interval.high is None else each.interval.high)
         capacity = max(each.capacity, each.free, each.processors)
         wait = max(each.completion - each.execution_time, 0.0)
         name = f"{each.site}/{each.cluster}"[:255]

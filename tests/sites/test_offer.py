@@ -76,6 +76,27 @@ def test_garbage_of_a_grid_is_refused(garbage: Any) -> None:
         offers_of_grid({"format": 1, "sites": garbage}, "east")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "read"),
+    [
+        (80.0, 120.0, (80.0, 120.0)), (None, None, (0.0, 2 * LONGEST)), (80.0, float("inf"), (80.0, 2 * LONGEST)),
+        (80.0, 1e308, (80.0, 2 * LONGEST)), (-1.0, 120.0, None), (130.0, 120.0, None), (0.0, -1.0, None),
+        (float("nan"), 120.0, None), (80.0, float("nan"), None), (float("inf"), float("inf"), None),
+    ],
+)  # fmt: skip
+def test_intervals_of_a_grid_and_of_a_site_are_bounded(low: Any, high: Any, read: tuple[float, float] | None) -> None:
+    row = {"site": "s", "cluster": "c", "processors": 4, "completion": 100.0, "execution_time": 100.0, "free": 8,
+           "capacity": 16, "interval": {"low": low, "high": high}}  # fmt: skip
+    site = answer(placement(time=100.0) | {"interval": {"low": low, "high": high, "level": 0.9}})
+    for found, document in ((offers_of_grid, {"format": 1, "sites": [row]}), (offers_in, site)):
+        if read is None:
+            with pytest.raises(ValueError, match="an interval is invalid"):
+                found(document, "east")
+        elif low is not None or found is offers_of_grid:
+            (offer,) = found(document, "east")
+            assert (offer.low, offer.high) == read
+
+
 @pytest.mark.parametrize("spoken", [True, 1.0, "1", 2, None])
 def test_an_answer_of_another_format_is_understood_nowhere(spoken: Any) -> None:
     for read in (offers_in, offers_of_grid):

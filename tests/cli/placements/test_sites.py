@@ -9,11 +9,13 @@ import pytest
 
 from metasched.cli import main
 from metasched.cli.placements import sites as sites_verbs
+from metasched.client import connection
 from metasched.client.connection import DaemonError
 from metasched.records import InputError
 from metasched.schedulers.portable import portable
 from metasched.sites import resendable_jobs, resending
 from metasched.sites.resending import Resendable, UnclearError
+from metasched.sites.settings import SiteTable
 from metasched.sites.ssh_operations import SshOperations
 
 SITE: dict[str, Any] = {
@@ -353,6 +355,22 @@ def test_who_sends_jobs_elsewhere_at_the_same_time_is_told_in_a_line(
     with resendable_jobs.alone(), pytest.raises(SystemExit) as left:
         main(["sites", "resend"])
     assert (left.value.code, capsys.readouterr().err.count("another metasched sites resend is running\n")) == (1, 1)
+
+
+def test_a_daemon_that_waits_for_its_slowest_site_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: dict[str, float] = {}
+
+    def ask(address: str, method: str, path: str, document: object, *, timeout: float, **_: object) -> Any:
+        waited[path] = timeout
+        return {"sites": [], "left_out": [], "warnings": [], "why": "", "jobs": []}
+
+    monkeypatch.setattr(connection, "ask", ask)
+    with pytest.raises(SystemExit):
+        main(["sites", "rank", "--application", "cg", "--problem-size", "9", "--url", "/grid.sock"])
+    with pytest.raises(SystemExit):
+        main(["sites", "status", "--url", "/grid.sock"])
+    slowest = SiteTable(name="east", url="https://east", deadline=60.0).deadline
+    assert waited["/v1/sites/rankings"] > 2 * slowest > waited["/v1/sites"]
 
 
 def test_a_verb_whose_daemon_is_away_says_so_and_leaves_with_status_1(
