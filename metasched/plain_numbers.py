@@ -58,3 +58,16 @@ def number_of(number: int, noun: str, nouns: str = "", separator: str = "") -> s
     """
     digits = f"{number:,}".replace(",", separator)
     return f"{digits} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def processes(number: int, threads: int = 1) -> str:
+    """A number of processes that each take some processors, with their threads; of one thread each is a processor.
+
+    Examples
+    --------
+    >>> processes(8), processes(1, 4), processes(8, 2)
+    ('8 processors', '1 process of 4 threads', '8 processes of 2 threads')
+    """
+    if threads == 1:
+        return number_of(number, "processor")
+    return f"{number_of(number, 'process', 'processes')} of {threads} threads"

@@ -14,11 +14,10 @@ from metasched.cli import options, output
 from metasched.cli.placements import rankings
 from metasched.cli.placements.given import Given
 from metasched.described_placements import Scene
-from metasched.node_names import fold
 from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.explaining.energy_words import energy_words
-from metasched.plain_numbers import number_of, plain
+from metasched.plain_numbers import plain
 from metasched.predictors.contract import under
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import read_text
@@ -82,9 +81,8 @@ def _explained(scene: Scene, problem_size: float, asked: PlacementTable, setting
 def _tell(explanation: dict[str, Any]) -> None:
     chosen, harm = PlacementTable.model_validate(explanation).record(), explanation["costs"].get("harm") or 0.0
     taken, interval = chosen.resource_set, chosen.prediction.interval
-    layout = rankings.count(taken).removeprefix(str(taken.processors))
     shown = Table(
-        title=f"{number_of(taken.processors, 'processor')}{layout} on {taken.cluster}: {fold(taken.nodes)}",
+        title=rankings.where(taken),
         title_justify="left",
         box=box.SIMPLE,
         show_footer=True,

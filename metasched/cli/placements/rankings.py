@@ -17,7 +17,7 @@ from metasched.node_names import fold
 from metasched.placement.clusters.constraints import parse_counts
 from metasched.placement.explaining.documents import RankingTable
 from metasched.placement.ranking.objective import TERMS, Objective
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import plain, processes
 from metasched.records import InputError, Placement, ResourceSet, Settings
 from metasched.validation import Located, first_error
 
@@ -77,10 +77,20 @@ def counts(text: str, *, where: str) -> tuple[int, ...]:
 
 def count(chosen: ResourceSet) -> str:
     """The number of processors, with the layout of processes on nodes where there is a choice."""
-    layout = chosen.layout
-    per_node = f", {layout['processes_per_node']} a node" if "processes_per_node" in layout else ""
-    threads = f" x {layout['threads']} threads" if layout.get("threads", 1) > 1 else ""
-    return f"{chosen.processors}{threads}{per_node}"
+    threads = f" x {chosen.threads} threads" if chosen.threads > 1 else ""
+    return f"{chosen.processors}{threads}{_a_node(chosen)}"
+
+
+def where(chosen: ResourceSet) -> str:
+    """A set in words: its processors with their layout, its cluster, and its nodes."""
+    taken = processes(chosen.processors, chosen.threads)
+    return f"{taken}{_a_node(chosen)} on {chosen.cluster}: {fold(chosen.nodes)}"
+
+
+def _a_node(chosen: ResourceSet) -> str:
+    """How many processes are on a node at most; nothing where that makes no difference."""
+    most = chosen.layout.get("processes_per_node")
+    return "" if most is None else f", {most} a node"
 
 
 def _energy(placement: Placement) -> tuple[float | None, ...]:

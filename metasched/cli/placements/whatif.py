@@ -16,7 +16,6 @@ from metasched.cli.placements import rankings
 from metasched.cli.placements.given import Given
 from metasched.cli.written_files import WRITTEN
 from metasched.described_placements import ranked
-from metasched.node_names import fold
 from metasched.placement.clusters.constraints import Constraints, made, unfold_names
 from metasched.placement.explaining.documents import RankingTable, placement_document
 from metasched.placement.explaining.reliability import Reliability, check_failure_times, under_failures
@@ -190,9 +189,7 @@ def _when(seconds: float) -> str:
 def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> None:
     for name, ranking in (("now", before), ("then", after)):
         best = ranking.placements[0].record()
-        chosen = best.resource_set
-        where = f"{number_of(chosen.processors, 'processor')} on {chosen.cluster}: {fold(chosen.nodes)}"
-        output.say(f"{name}: {plain(best.completion)} s with {where}")
+        output.say(f"{name}: {plain(best.completion)} s with {rankings.where(best.resource_set)}")
     advised = after.placements[0].processors
     headings, title = ("P", "time s", "speedup", "efficiency", ""), "how many processors"
     shown = output.table(*headings, left=("",), title=title, title_justify="left", box=box.SIMPLE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metasched.plain_numbers import number_of, plain
+from metasched.plain_numbers import number_of, plain, processes
 from metasched.records import Place, Placement, ResourceSet
 
 #: Significant digits that a number has at most, and the part of a time that is rounding.
@@ -50,7 +50,8 @@ class Cause:
             return "no difference according to the model"
         match [direction * time for time in times].index(most):
             case 0:
-                return f"{number_of(theirs.processors, 'processor')} instead of {p}"
+                instead = f"{p}" if theirs.threads == ours.threads else processes(p, ours.threads)
+                return f"{processes(theirs.processors, theirs.threads)} instead of {instead}"
             case 1:
                 return f"available CPU {_instead(theirs.available_cpu, cpu, decimals=2)}"
             case 2:
@@ -79,17 +80,17 @@ def _laid_out(theirs: ResourceSet, ours: ResourceSet) -> str:
     limit, per_node = "", [each.layout.get("processes_per_node") for each in both]
     if per_node[0] == per_node[1]:  # they differ in how many there could be
         limit, per_node = "up to ", [each.processes_per_node for each in both]
-    processes = [
+    laid_out = [
         "any number of processes" if most is None else limit + number_of(int(most), "process", "processes")
         for most in per_node
     ]
     sides = [
         (
-            f"{laid_out} a node",
+            f"{here} a node",
             f"{number_of(each.threads, 'thread')} a process",
             "the usual clock" if each.frequency is None else f"{each.frequency:g} MHz",
         )
-        for each, laid_out in zip(both, processes, strict=True)
+        for each, here in zip(both, laid_out, strict=True)
     ]
     differ = [pair for pair in zip(*sides, strict=True) if pair[0] != pair[1]]
     return " instead of ".join(" and ".join(side) for side in zip(*differ, strict=True))
@@ -107,7 +108,8 @@ def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int, show
     """
     if len(ranked) == 1:
         # Those compared are the best of their numbers of processors.
-        alone = f"the best resource set of {number_of(ranked[0].resource_set.processors, 'processor')}"
+        only = ranked[0].resource_set
+        alone = f"the best resource set of {processes(only.processors, only.threads)}"
         return [alone if compared == 1 else f"the best of {compared} resource sets compared"]
     best, second, *_ = ranked
     first = f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"

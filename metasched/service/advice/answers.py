@@ -10,7 +10,7 @@ from metasched.node_names import fold
 from metasched.placement.clusters.partition import Holder, Partition
 from metasched.placement.clusters.state import ClusterState, nodes_with, places
 from metasched.placement.explaining.energy_words import energy_words
-from metasched.plain_numbers import number_of, span
+from metasched.plain_numbers import processes, span
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Placement
@@ -62,7 +62,7 @@ def answer(
         # Names of nodes of one partition would exclude the others.
         steer="partition" if ties else _steer(chosen, configuration),
         placed=True,
-        message=f"{ask.application} n={ask.problem_size:g} on {number_of(sets.processors, 'processor')} of "
+        message=f"{ask.application} n={ask.problem_size:g} on {processes(sets.processors, sets.threads)} of "
         f"{chosen.name or chosen.state.name} ({nodes}): "
         f"{span(slowdown * best.prediction.execution_time)} expected{shared}, "
         f"{span(slowdown * interval.low)} to {span(slowdown * interval.high)} at {interval.level:.0%}"

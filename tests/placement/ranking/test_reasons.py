@@ -43,6 +43,7 @@ def placed(chosen: ResourceSet, wait: float = 0.0, slowdown: float = 1.0) -> Pla
         (placed(replace(BEST, processors=1, available_cpu=1.5)), "available CPU 1.50 instead of 0.50"),
         # Layouts and clocks.
         (placed(replace(BEST, processes_per_node=1)), f"1 process a node instead of {ANY}"),
+        (placed(replace(BEST, processors=1, threads=4)), "1 process of 4 threads instead of 2 processors"),
         (placed(replace(BEST, threads=4)), "4 threads a process instead of 1 thread a process"),
         (placed(replace(BEST, frequency=1200)), "1200 MHz instead of the usual clock"),
         (
@@ -70,6 +71,14 @@ def placed(chosen: ResourceSet, wait: float = 0.0, slowdown: float = 1.0) -> Pla
 )  # fmt: skip
 def test_the_cause_is_what_alone_makes_most_of_the_difference(other: Placement, cause: str) -> None:
     assert Cause(time).of(placed(BEST), other) == cause
+
+
+def test_processes_of_several_threads_are_no_processors() -> None:
+    chosen = replace(BEST, threads=2)
+    cause = Cause(time)
+    few = placed(replace(chosen, processors=1))
+    assert cause.of(placed(chosen), few) == "1 process of 2 threads instead of 2"
+    assert explain_order([few], cause, 1, None) == ["the best resource set of 1 process of 2 threads"]
 
 
 def test_a_difference_is_measured_where_the_better_one_is_stretched_and_waits() -> None:
