@@ -50,13 +50,15 @@ def folder() -> Path:
     return state_folder("sent")
 
 
-def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str], daemon: str) -> None:
+def keep(
+    state: Resendable, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str], daemon: str
+) -> None:
     """Store a submitted job with a copy of its script, so that exactly this can be submitted elsewhere.
 
     Parameters
     ----------
-    uid : what names it at the grid's daemon.
-    job : that was submitted.
+    state : where it was submitted, under which number.
+    job : what was submitted.
     paths, there, held_by : of its data.
     daemon : where the grid's daemon was asked.
 
@@ -66,10 +68,10 @@ def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Se
         When it cannot be written.
     """
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    script = folder() / f"{uid}.script"
+    script = folder() / f"{state.uid}.script"
     write_bytes_atomically(script, job.script.read_bytes(), mode=0o700)
     whole = tuple(path.absolute() for path in paths)
-    save(KeptJob(Resendable(uid), replace(job, script=script), whole, there, tuple(held_by), daemon))
+    save(KeptJob(state, replace(job, script=script), whole, there, tuple(held_by), daemon))
 
 
 @contextmanager

@@ -131,6 +131,8 @@ class _Attempt:
         except InputError:
             self._save(None)
             return "the grid's daemon knows nothing of it"
+        if known["state"] == "chosen" and self._job.job:  # the report of its submission was lost, or is on its way
+            known = self._report()
         if known["state"] not in ("submitted", "withdrawing"):
             self._save(None)
             return f"it is {known['state']}"
@@ -188,7 +190,7 @@ class _Attempt:
         """Report where a job is, and release it there."""
         job = self._job
         with _may_be_forgotten():
-            self._ask("PUT", self._path, {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds})
+            self._report()
         if self._state() == "held":
             self._operations.release(job.site, job.job)
             if self._state() == "held":
@@ -202,6 +204,12 @@ class _Attempt:
         """What is to be said of sites that may hold the job as well."""
         sites = " and ".join(self._job.unclear)
         return f"; {sites} may also have a held job of its name, to be cancelled there" if sites else ""
+
+    def _report(self) -> Any:
+        """Report where the job is; what the daemon knows of it then."""
+        job = self._job
+        report = {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds}
+        return self._ask("PUT", self._path, report)
 
     def _state(self) -> JobState:
         return self._operations.state_of(self._job.site, self._job.job)

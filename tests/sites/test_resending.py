@@ -194,6 +194,18 @@ def test_a_job_that_no_site_takes_is_tried_again_until_one_does() -> None:
     world.check()
 
 
+def test_a_submission_that_was_not_reported_is_reported_by_the_next_attempt() -> None:
+    world = World()
+    world.uid = world.grid.sent.send(world.grid.sent.find(world.uid).places, SitesQuestion("cg", 900.0, data=0.0)).uid
+    world.kept = Resendable(world.uid, site="east", job="1")
+    assert world.attempt().startswith("it stays at east: it was submitted ")
+    found = world.grid.sent.find(world.uid)
+    assert (found.state, found.site, found.job) == ("submitted", "east", "1")
+    world.clock.now += 1000.0
+    assert world.attempt() == "it is at west now, as job 2"
+    world.check()
+
+
 def test_a_held_job_whose_number_is_lost_is_told_of() -> None:
     world = World()
     submit = world.submit_held
@@ -265,7 +277,7 @@ def test_files_keep_the_job_with_its_script_as_it_was(tmp_path: Path, monkeypatc
     script.chmod(0o755)
     job = portable(["-n", "4", "-t", "90", "--comment=metasched:app=cg,n=900,steps=5", str(script)])
     assert resendable_jobs.kept_files() == []
-    resendable_jobs.keep("0a", job, [script], "there", ["east"], "/grid.sock")
+    resendable_jobs.keep(Resendable("0a", site="east", job="7"), job, [script], "there", ["east"], "/grid.sock")
     script.write_text("#!/bin/sh\necho changed\n")
     (found,) = map(resendable_jobs.kept_job, resendable_jobs.kept_files())
     assert (found.job.asked, found.job.name, found.job.output) == (job.asked, job.name, job.output)

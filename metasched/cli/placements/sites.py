@@ -169,7 +169,7 @@ def submit_to_site(
     """
     from metasched.schedulers.portable import portable
     from metasched.sites import resendable_jobs, ssh
-    from metasched.sites.resending import UnclearError
+    from metasched.sites.resending import Resendable, UnclearError
     from metasched.sites.ssh_operations import SshOperations
 
     job = portable(words)
@@ -221,9 +221,9 @@ def submit_to_site(
     finally:  # also where nobody reads that
         if not dry_run and "id" in answer and not unclear:
             if resend and report:
-                asked_at = daemon_address(config, url)
+                state, asked_at = Resendable(answer["id"], **report), daemon_address(config, url)
                 try:
-                    resendable_jobs.keep(answer["id"], job, paths, folder, held_by or (), asked_at)
+                    resendable_jobs.keep(state, job, paths, folder, held_by or (), asked_at)
                 except (OSError, InputError) as error:
                     output.warn([f"the job cannot be sent elsewhere later, since it was not stored: {error}"])
             try:

@@ -173,7 +173,7 @@ def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_
     assert (str(refused) in err) is (refused is not None)
     assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
     (kept,) = map(resendable_jobs.kept_job, resendable_jobs.kept_files())
-    assert (kept.state.uid, kept.daemon) == ("0f", "http://127.0.0.1:8765")
+    assert (kept.state, kept.daemon) == (Resendable("0f", site="east", job="17"), "http://127.0.0.1:8765")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_to
     (tmp_path / "job.sh").write_text("#!/bin/sh\n")
     (tmp_path / "job.sh").chmod(0o755)
     job = portable(["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")])
-    resendable_jobs.keep("0f", job, [], "", [], "")
+    resendable_jobs.keep(Resendable("0f"), job, [], "", [], "")
     monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
     with pytest.raises(SystemExit) as left:
         main(["sites", "resend"])
@@ -305,7 +305,7 @@ def test_a_job_is_reported_though_nobody_reads_where_it_went(monkeypatch: pytest
 def kept(*uids: str, daemon: str = "") -> None:
     job = portable(["--comment=metasched:app=cg,n=1400", "-n", "2", "/bin/true"])
     for uid in uids:
-        resendable_jobs.keep(uid, job, [], "", [], daemon)
+        resendable_jobs.keep(Resendable(uid), job, [], "", [], daemon)
 
 
 def test_a_job_that_cannot_be_sent_on_does_not_hold_up_the_others(
