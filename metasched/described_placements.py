@@ -19,7 +19,7 @@ from metasched.placement.loads.staleness import with_loads
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import Question
 from metasched.predictors.contract import Predictor, on_platform, under
-from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from monitors.forecasters.sets import HISTORY
 
 if TYPE_CHECKING:
@@ -222,7 +222,6 @@ def _loaded(
     from metasched.store.files.loads import read_loads
 
     loads: Loads | None
-    last: Sequence[Load]
     if source == "store":
         with Store.open(database, new=False) as store:
             now = time.time() if at is None else at
@@ -231,7 +230,7 @@ def _loaded(
     else:
         loads = read_loads(source)
         now = float(loads.time.max(initial=0.0)) if at is None else at
-        last = _last(loads, now)
+        last = loads.newest(now)
     loaded = tuple(with_loads(state, last, now) for state in states)
     if loads is None or not forecast:
         return loaded, None
@@ -249,17 +248,3 @@ def _before(records: LoadRecords, now: float) -> Loads:
             return loads
         # At the pace of the samples read they would reach back a fifth further than is needed.
         span = min(max(2.0, 1.2 * HISTORY / max(steps, 1)) * span, REMEMBERED)
-
-
-def _last(loads: Loads, now: float) -> list[Load]:
-    """The last load of each node until now."""
-    found = []
-    for index, node in enumerate(loads.nodes):
-        part = slice(int(loads.offsets[index]), int(loads.offsets[index + 1]))
-        position = int(loads.time[part].searchsorted(now, side="right")) - 1
-        if position >= 0:
-            at = part.start + position
-            found.append(
-                Load(float(loads.time[at]), node, float(loads.available_cpu[at]), float(loads.available_bandwidth[at]))
-            )
-    return found

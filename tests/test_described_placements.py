@@ -13,7 +13,7 @@ import pytest
 from known_model import Known
 
 from metasched import described_placements
-from metasched.described_placements import _from_files, _last, _loaded, read_scene
+from metasched.described_placements import _from_files, _loaded, read_scene
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import RecordedLoads
 from metasched.records import InputError, Load
@@ -110,7 +110,7 @@ LOADS = Loads(
     ],
 )
 def test_the_last_load_of_each_node_until_then_counts(now: float, found: list[Load]) -> None:
-    assert _last(LOADS, now) == found
+    assert LOADS.newest(now) == tuple(found)
 
 
 @pytest.mark.parametrize(("at", "now", "cpu", "age"), [(None, 30.0, 0.3, 0.0), (24.0, 24.0, 0.2, 4.0)])

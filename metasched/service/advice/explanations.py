@@ -13,7 +13,7 @@ from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.loads.staleness import STALE_AFTER, with_loads
 from metasched.predictors.contract import Predictor, under
-from metasched.records import InputError, Load
+from metasched.records import InputError
 from metasched.service.schemas import ExplainIn
 from metasched.service.state.live_clusters import View
 from metasched.service.state.models import Models
@@ -97,11 +97,5 @@ def _model_then(
 
 def _loads_then(state: ClusterState, placement: PlacementTable, made_at: float, store: Store) -> ClusterState:
     """The cluster with the loads of the placement's nodes when it was made; present loads if none are stored."""
-    last = []
-    for node in placement.nodes[:MOST_NODES]:
-        kept = store.loads.all(node=node, since=made_at - STALE_AFTER, until=made_at)
-        if len(kept):
-            last.append(
-                Load(float(kept.time[-1]), node, float(kept.available_cpu[-1]), float(kept.available_bandwidth[-1]))
-            )
-    return with_loads(state, last, made_at)
+    kept = store.loads.of(placement.nodes[:MOST_NODES], since=made_at - STALE_AFTER, until=made_at)
+    return with_loads(state, kept.newest(), made_at)

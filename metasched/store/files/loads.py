@@ -5,6 +5,7 @@ All cells are checked, and the first bad one is named by file, row (the line in 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.records import InputError
+from metasched.records import InputError, Load
 from metasched.records.settings import parsed
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.validation import Located
@@ -89,6 +90,23 @@ class Loads:
         part = slice(self.offsets[k], self.offsets[k + 1])
         size = np.array([0, self.offsets[k + 1] - self.offsets[k]])
         return Loads((node,), size, self.time[part], self.available_cpu[part], self.available_bandwidth[part])
+
+    def newest(self, until: float = math.inf) -> tuple[Load, ...]:
+        """The newest load of each node that has one up to a time (s), that time included.
+
+        Examples
+        --------
+        >>> loads = Loads.sort(["b", "a", "a"], [7.0, 5.0, 0.0], [1.0, 0.5, 0.75], [90.0, 80.0, 70.0])
+        >>> loads.newest(5.0)
+        (Load(time=5.0, node='a', available_cpu=0.5, available_bandwidth=80.0),)
+        """
+        found = []
+        for node, first, end in zip(self.nodes, self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True):
+            at = first + int(self.time[first:end].searchsorted(until, side="right")) - 1
+            if at >= first:
+                values = self.available_cpu[at], self.available_bandwidth[at]
+                found.append(Load(float(self.time[at]), node, *map(float, values)))
+        return tuple(found)
 
     def grid(self) -> tuple[Floats, Floats, Floats]:
         """The samples side by side: times of shape (t,), available CPU and bandwidth of shape (t, nodes).
