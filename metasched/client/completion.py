@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metasched.client.connection import DeniedError
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.records import InputError
 
@@ -85,6 +86,8 @@ def estimates(
                     "processors": processors, "available_cpu": cpu, "available_bandwidth": bandwidth}  # fmt: skip
         try:
             predicted = ask("POST", "/v1/predictions", question)
+        except DeniedError:
+            raise
         except InputError:
             continue  # no model there
         found.append(Estimate(cluster, name, seconds, _seconds(predicted["execution_time"])))

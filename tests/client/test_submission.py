@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from metasched.client.completion import estimates
+from metasched.client.connection import DeniedError
 from metasched.client.submission import choose
 from metasched.history.queue import QueuedJob
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
@@ -117,6 +118,18 @@ def test_no_job_is_sent_where_its_user_its_account_or_its_qos_gets_no_processors
     assert chosen(JobRequest(MARK, 4, ()), [cluster], daemon)[1] == "quick"
     assert chosen(JobRequest(MARK, 5, ()), [cluster], daemon)[1] == "slow"
     assert chosen(JobRequest(MARK, 4, (), holder=Holder(account="bio")), [cluster], daemon)[1] == "slow"
+
+
+def test_a_daemon_that_denies_an_answer_is_not_taken_for_one_without_a_model() -> None:
+    daemon = Daemon(FAST, SLOW, east=30.0, slow=100.0)
+
+    def denying(method: str, path: str, document: Any) -> Any:
+        if path == "/v1/predictions":
+            raise DeniedError("too many requests")
+        return daemon(method, path, document)
+
+    found = choose(JobRequest(MARK, 4, ()), [FAST, SLOW], denying, [].append)  # type: ignore[list-item]
+    assert (found.source.name, found.partition, found.why_unchanged) == ("east", "", "too many requests")
 
 
 def test_what_the_daemon_is_asked_and_what_it_may_answer() -> None:
