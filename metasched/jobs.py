@@ -19,6 +19,8 @@ from metasched.records import DEFAULT_SETTINGS, PARAMETER, SETTING_COLUMNS, Inpu
 _MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]+)")
 #: Characters of a mark at most: a longer one is not understood, rather than cut within a number.
 LONGEST_MARK = 500
+#: Bytes of a comment that Slurm takes at most.
+LONGEST_COMMENT = 1024
 _APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 #: Words that are no parameters.
 _RESERVED = {"app", "n", "p", "placement", "checkpoint", "done"}

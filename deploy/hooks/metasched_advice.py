@@ -243,6 +243,8 @@ def advised(job: Submitted, here: Path, ends: float) -> Optional[Advised]:
         raise UnsoundError("it names unknown nodes")
     fields = dict(job.words, p=answer["processors"], placement=answer["id"])
     mark = ",".join("{}={}".format(*each) for each in fields.items())
+    if len(mark) > LONGEST_MARK:  # the job could neither be released nor learned
+        raise UnsoundError("the mark has no room for the placement")
     if re.search(r"[\x00-\x1f]", mark):
         raise UnsoundError("it holds control characters")
     return Advised(answer["partition"], names, answer["processors"], str(answer.get("steer")), bool(known), mark)

@@ -17,8 +17,8 @@ local UNSET = { [65534] = true, [65535] = true, [4294967294] = true, [4294967295
 local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
 -- A folded node name may stand for this many nodes; a comment may name this many processors.
 local MOST_NODES, MOST_PROCESSORS = 100000, 10000000
--- Slurm refuses a job with a longer comment (bytes).
-local MOST_COMMENT = 1024
+-- Slurm refuses a job with a longer comment, and no mark that is longer is read (bytes).
+local MOST_COMMENT, MOST_MARK = 1024, 500
 -- A node's name may have this many bytes, this many numbers in brackets, and this many digits in each.
 local MOST_NAME, MOST_BRACKETS, MOST_DIGITS = 255, 4, 9
 
@@ -99,7 +99,9 @@ local function marked(comment)
   local text = comment:match("metasched:([^%s]*)")
   if not text then return nil end
   local mark = text:match("^[%w_=.,+-]*")
-  if #mark > 500 then return nil, "the comment's mark is longer than 500 characters" end
+  if #mark > MOST_MARK then
+    return nil, string.format("the comment's mark is longer than %d characters", MOST_MARK)
+  end
   if (text:byte(#mark + 1) or 0) > 127 then -- a letter, of which the daemon would read what comes before
     return nil, string.format("the comment says metasched:%s and then a character other than letters, digits and _=.,+-",
                               mark:sub(1, 80))
@@ -506,6 +508,7 @@ end
 
 -- Changing the job -----------------------------------------------------------------------------------------------
 
+-- Whether the comment notes the placement, by which the daemon releases a job from its nodes.
 local function mark(job_desc, job, answer, clock)
   -- As many digits as the question had.
   local word = string.format("metasched:app=%s,n=%.14g,p=%d,placement=%s%s%s", job.application, job.size,
@@ -519,7 +522,9 @@ local function mark(job_desc, job, answer, clock)
     comment = comment == "" and word or (comment .. " " .. word)
   end
   -- Where there is no room for the mark the outcome is found by the submission, as with mark = no.
-  if #comment <= MOST_COMMENT then job_desc.comment = comment end
+  if #comment > MOST_COMMENT or #word > #"metasched:" + MOST_MARK then return false end
+  job_desc.comment = comment
+  return true
 end
 
 -- The clock (MHz) that the daemon's configuration allows to set, where the job asks for none itself; nil where not.
@@ -532,7 +537,7 @@ local function clocked(job_desc, sure)
   return sure.clock
 end
 
-local function place(job_desc, asked, answer, sure)
+local function place(job_desc, asked, answer, sure, noted)
   local own = given(job_desc.time_limit)
   local limit = sure.limit
   -- Slurm refuses a job with a limit below the least that it asks for, or above the partition's.
@@ -540,12 +545,14 @@ local function place(job_desc, asked, answer, sure)
   if limit and own then limit = math.min(limit, own) end
   if limit and sure.longest then limit = math.min(limit, sure.longest) end
   job_desc.partition = sure.partition
-  if answer.steer == "nodes" then
+  -- A job that could not be released would wait for its nodes without end.
+  local steer = answer.steer == "nodes" and not noted and "features" or answer.steer
+  if steer == "nodes" then
     job_desc.req_nodes = answer.nodes
     -- The limit follows from the prediction for these nodes; on others the job might be killed by it.
     if limit and limit >= 1 then job_desc.time_limit = limit end
   end
-  if answer.steer == "features" and features_of(answer.prefer) then job_desc.prefer = answer.prefer end
+  if steer == "features" and features_of(answer.prefer) then job_desc.prefer = answer.prefer end
   if not (asked.processors and given(job_desc.num_tasks)) then job_desc.num_tasks = answer.processors end
   job_desc.min_nodes, job_desc.max_nodes = answer.node_count, answer.node_count
 end
@@ -582,9 +589,9 @@ local function advise(job_desc, part_list, uid)
   local sure = checked(answer, asked, job_desc, part_list, ends)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
   if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
-  place(job_desc, asked, answer, sure)
   local clock = clocked(job_desc, sure)
-  if settings.mark == "yes" then mark(job_desc, job, answer, clock) end
+  local noted = settings.mark == "yes" and mark(job_desc, job, answer, clock)
+  place(job_desc, asked, answer, sure, noted)
   return answer.message
 end
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from metasched.doctor import hook_settings
-from metasched.jobs import read_mark
+from metasched.jobs import LONGEST_MARK, read_mark
 from tests.deploy import pbs_hook
 from tests.deploy.job_verifier import DEPLOYED, JOB, Verifier
 from tests.system.bad_daemons import Bad, changed
@@ -138,3 +138,19 @@ def test_no_hook_places_a_job_whose_size_the_daemon_would_not_read(text: str, tm
 def test_no_hook_places_a_job_whose_mark_the_daemon_would_read_in_part(more: str, tmp_path: Path) -> None:
     with closing(Bad(changed())) as daemon, Verifier(tmp_path, f"address = {daemon.address}\n") as verifier:
         assert verifier.judge(JOB | {"ac": f"metasched=app=cg,n=1400{more}"}) == ("ACCEPT", {})
+
+
+@pytest.mark.parametrize("longest", [LONGEST_MARK, LONGEST_MARK + 1])
+def test_no_hook_makes_a_mark_longer_than_the_daemon_reads(longest: int, tmp_path: Path) -> None:
+    mark = "app=cg,n=1400" + "".join(f",q{k:02}={'1' * 36}" for k in range(11))
+    mark += f",r={'1' * (longest - len(mark) - len(',r=,p=2,placement=0f'))}"
+    with closing(Bad(changed())) as daemon:
+        conf = f"address = {daemon.address}\ndeadline = 2\nnodes = b[1-4]\n"
+        for name in ("sge", "pbs"):
+            (tmp_path / name).mkdir()
+        with Verifier(tmp_path / "sge", conf) as verifier:
+            assert bool(verifier.judge(JOB | {"ac": f"metasched={mark}"})[1]) is (longest == LONGEST_MARK)
+        job = pbs_hook.JOB | {"Variable_List": {"METASCHED": mark.replace(",", ":")}}
+        found = pbs_hook.changed(tmp_path / "pbs", conf, job)
+        assert bool(found) is (longest == LONGEST_MARK)
+        assert len(found.get("mark", mark)) <= LONGEST_MARK

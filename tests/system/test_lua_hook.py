@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metasched.jobs import read_mark
+from metasched.jobs import LONGEST_MARK, read_mark
 from tests.system import test_lua_hook
 from tests.system.bad_daemons import GOOD, Bad, changed
 from tests.system.real_slurm import DEPLOYED
@@ -202,7 +202,30 @@ def test_no_comment_becomes_longer_than_slurm_takes(tmp_path: Path) -> None:
         own = MARK + " " + "x" * (longest - len(marked) - 1)
         job = submitted(tmp_path, job={"comment": own})
         assert job["comment"] == (own.replace(MARK, marked) if longest == 1024 else own)
-        assert job["req_nodes"] == GOOD["nodes"]
+        assert ("req_nodes" in job) is (longest == 1024)
+
+
+def test_no_mark_becomes_longer_than_is_read(tmp_path: Path) -> None:
+    added = len(submitted(tmp_path)["comment"]) - len(MARK)
+    for longest in (LONGEST_MARK, LONGEST_MARK + 1):
+        room = longest - added - len(MARK.removeprefix("metasched:"))
+        own = MARK + "".join(f",q{k:02}={'1' * 36}" for k in range(room // 41))
+        own += f",r={'1' * (longest - added - len(own.removeprefix('metasched:')) - 3)}"
+        job = submitted(tmp_path, job={"comment": own})
+        assert (read_mark(job["comment"]) or read_mark(MARK)).placement == (
+            GOOD["id"] if longest == LONGEST_MARK else None
+        )
+        assert (job["comment"] == own) is (longest > LONGEST_MARK)
+        assert ("req_nodes" in job) is (longest == LONGEST_MARK)
+
+
+def test_a_job_that_could_not_be_released_is_not_bound_to_nodes(tmp_path: Path) -> None:
+    """The daemon releases jobs by the placement in their comment."""
+    job = submitted(tmp_path, settings="mark = no", prefer="fast")
+    assert (job["comment"], job.get("req_nodes"), job["prefer"]) == (MARK, None, "fast")
+    assert "time_limit" not in job
+    assert (job["partition"], job["min_nodes"]) == (GOOD["partition"], GOOD["node_count"])
+    assert "prefer" not in submitted(tmp_path, settings="mark = no", steer="partition", prefer="fast")
 
 
 def test_no_time_limit_falls_below_the_least_that_the_job_asks_for(tmp_path: Path) -> None:

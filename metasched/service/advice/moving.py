@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from metasched.jobs import Mark, read_mark
+from metasched.jobs import LONGEST_COMMENT, Mark, moved_comment, read_mark
 from metasched.json_numbers import finite
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import unfold_names
@@ -162,9 +162,13 @@ class RunningAdvisor:
         ]
 
     def movable(self, view: View, scheduler: str) -> Sequence[StartedJob]:
-        """The running jobs of a scheduler whose comment allows to move them."""
+        """The running jobs of a scheduler whose comment allows to move them, and has room for the note of a move."""
         jobs = [each for each in _running(view, scheduler) if each.number and each.comment and not each.devices]
-        return [each for each in jobs if (mark := read_mark(each.comment)) and mark.checkpoint is not None]
+        return [
+            each
+            for each in jobs
+            if (mark := read_mark(each.comment)) and mark.checkpoint is not None and _has_room(each.comment)
+        ]
 
     def _advised(
         self,
@@ -237,3 +241,9 @@ def _partition_of(job: StartedJob, view: View) -> Partition:
     if not holding:
         raise InputError(f"no known partition contains the nodes {fold(job.nodes)}")
     return next((each for each in holding if each.name == job.partition), holding[0])
+
+
+def _has_room(comment: str) -> bool:
+    """Whether the comment of a job can note a move, so that it is understood afterwards."""
+    noted = moved_comment(comment, "0" * 32, 0.0)
+    return len(noted.encode()) <= LONGEST_COMMENT and read_mark(noted) is not None

@@ -15,7 +15,7 @@ from known_model import Known
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.cli.placements.advise_running import advice_lines
-from metasched.jobs import read_mark
+from metasched.jobs import LONGEST_COMMENT, LONGEST_MARK, moved_comment, read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
@@ -111,6 +111,29 @@ def test_a_job_with_gpus_is_not_advised_to_move(daemon: Daemon, client: TestClie
         assert asked(client, 422, job="9")["detail"] == (
             "job 9 has gpu a100, gpus 2, expected one that needs processors alone"
         )
+        assert [job.number for job in daemon.running_advisor.movable(daemon.clusters.view, "toy")] == ["7"]
+    finally:
+        daemon.clusters.put_running("toy", before, now)
+        daemon.clusters.refresh(now)
+
+
+@pytest.mark.parametrize(
+    ("longest", "more"),
+    [(LONGEST_MARK, ",r={}"), (LONGEST_COMMENT - len("metasched:"), " {}")],
+    ids=["mark", "comment"],
+)
+def test_a_job_whose_comment_has_no_room_for_a_move_is_not_moved(longest: int, more: str, daemon: Daemon) -> None:
+    now = daemon.clock.now()
+    daemon.clusters.refresh(now)
+    before = daemon.clusters.view.running["toy"]
+    added = len(moved_comment(MARK, "0" * 32, 0.5)) - len("metasched:")
+    words = ",q=" + "1" * 300 if "r=" in more else ""
+    fits = MARK + words + more.format("1" * (longest - added - len(words) - len(more.format(""))))
+    try:
+        daemon.clusters.put_running(
+            "toy", [replace(JOB, comment=fits), replace(JOB, number="9", comment=fits + "1")], now
+        )
+        daemon.clusters.refresh(now)
         assert [job.number for job in daemon.running_advisor.movable(daemon.clusters.view, "toy")] == ["7"]
     finally:
         daemon.clusters.put_running("toy", before, now)
