@@ -75,12 +75,14 @@ class RunWindow:
         if not largest:
             del self._shares[user, processors]
         self._of_user[user] -= 1
+        if not self._of_user[user]:
+            del self._of_user[user]  # else each run costs more the more users there ever were
         self._size -= 1
 
     @property
     def users(self) -> frozenset[str]:
         """The users who have runs in the window."""
-        return frozenset(+self._of_user)
+        return frozenset(self._of_user)
 
     def slow_down(self, factor: float, before: int) -> None:
         """Have the runs that were learned before the one of this number (from 0) take ``factor`` times as long."""

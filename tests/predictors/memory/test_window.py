@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections import Counter
 
 import pytest
@@ -104,3 +105,14 @@ def test_columns_of_runs_have_idle_loads_where_none_was_measured_or_say_so() -> 
     assert math.isnan(plain.cpu[1])
     assert math.isnan(plain.bw[1])
     assert len(observations([])) == len(measured([])) == 0
+
+
+def test_a_window_holds_no_more_after_many_users_than_after_few() -> None:
+    sizes = []
+    for users in (20, 2000):
+        window = RunWindow(capacity=8)
+        for number in range(users):
+            window.add(run(9.0, user=f"u{number}"))
+        assert window.users == {each.user for each in window}
+        sizes.append(len(pickle.dumps(window)))
+    assert sizes[1] < 1.1 * sizes[0]
