@@ -8,6 +8,7 @@ non-decreasing for every N > 0, so none needs a special case.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -49,13 +50,18 @@ def _name(power: Fraction, suffix: str) -> str:
     return "_".join(filter(None, (f"n^{power}" if power else "", suffix))) or "1"
 
 
+def _log2_1p(x: Floats) -> Floats:
+    """log2(1 + x), above 0 however small x is."""
+    return np.log1p(x) / math.log(2.0)
+
+
 def _function(name: str, formula: str, power: float, log_power: float, iterated: bool) -> CandidateFunction:
     def value(n: Floats) -> Floats:
         result = np.power(n, power) if power else np.ones_like(n)
         if iterated:
-            result = result * np.log2(1.0 + np.log2(1.0 + n))
+            result = result * _log2_1p(_log2_1p(n))
         elif log_power:
-            result = result * np.log2(1.0 + n) ** log_power
+            result = result * _log2_1p(n) ** log_power
         return result
 
     def reciprocal(n: Floats) -> Floats:
