@@ -67,6 +67,8 @@ def drain(store: Store) -> tuple[str, ...]:
                 store.runs.add_all([record])
                 path.unlink(missing_ok=True)
         except (KeyError, TypeError, ValueError) as error:
+            if not path.exists():  # another process has stored it meanwhile
+                continue
             warnings.append(f"{path} is not a spooled run ({' '.join(str(error).split())}); mend it or remove it")
     return tuple(warnings)
 

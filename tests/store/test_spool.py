@@ -131,3 +131,23 @@ def test_keeping_never_raises_even_where_nothing_can_be_written(tmp_path: Path, 
     state.write_text("in the way")
     (warning,) = spool.keep(RecordedRun(RUN), tmp_path / "a.db")
     assert "is lost" in warning
+
+
+def test_a_run_that_another_process_stores_meanwhile_is_not_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(tmp_path / "a.db")
+    spool.keep(RecordedRun(RUN), tmp_path / "a.db")
+    (tmp_path / "a.db").unlink()
+    read = spool.read_text
+
+    def stored_first(path: Path) -> str:
+        with Store.open(tmp_path / "a.db") as other:
+            monkeypatch.setattr(spool, "read_text", read)
+            assert spool.drain(other) == ()
+        return read(path)
+
+    monkeypatch.setattr(spool, "read_text", stored_first)
+    with Store.open(tmp_path / "a.db") as store:
+        assert spool.drain(store) == ()
+        assert store.runs.learnable() == (RUN,)
