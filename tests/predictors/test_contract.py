@@ -48,6 +48,19 @@ def test_no_requests_get_no_predictions(make: Callable[[], Predictor]) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("changed", [{"problem_size": 1e80}, {"execution_time": 1e-80}, {"execution_time": 1e300}])
+def test_runs_that_cannot_be_computed_with_are_refused_and_not_learned(
+    make: Callable[..., Adaptive], changed: dict[str, float]
+) -> None:
+    *known, last = runs(30)
+    with pytest.raises(InputError, match="their numbers are too large or too small"):
+        make("made", "c8").fit([*known, replace(last, **changed)])
+    predictor = make("made", "c8").fit(known)
+    predictor.learn(replace(last, **changed))
+    assert predictor.window.seen == len(known)
+
+
+@BOTH
 @pytest.mark.parametrize("p", [1, 3, 8, 16])
 def test_predictions_are_close_inside_and_outside_the_training_range(make: type[Adaptive], p: int) -> None:
     predictor = make().fit(runs(80))

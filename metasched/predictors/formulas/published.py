@@ -34,7 +34,7 @@ from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
-from metasched.predictors.memory.representable import representable
+from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.window import RunWindow, observations
 from metasched.records import InputError, Interval, Prediction, Request, Run
 
@@ -112,6 +112,7 @@ class PublishedPredictor(LearnedState[PublishedState], ByColumns):
     def fit(self, runs: Iterable[Run]) -> PublishedPredictor:
         """Search on training runs and forget everything learned before."""
         runs = at_least_one(runs)
+        refuse_unrepresentable(runs)
         self.window = RunWindow(runs, self.window.capacity)
         self._search.forget()
         kept = self.window.observations()

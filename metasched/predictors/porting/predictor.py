@@ -18,7 +18,7 @@ from metasched.predictors.gaussian_process import ResidualProcess, Scales, well_
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
-from metasched.predictors.memory.representable import representable
+from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.window import RunWindow, observations
 from metasched.predictors.porting.factors import Factor
 from metasched.predictors.porting.link_sharing import LinkSharing
@@ -120,6 +120,7 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
     def fit(self, runs: Iterable[Run]) -> PortedPredictor:
         """Learn runs of the target, at least one, and forget those learned before; the reference model stays."""
         runs = at_least_one(runs, "no runs of the target, expected at least one")
+        refuse_unrepresentable(runs)
         self.window = RunWindow(runs, self.window.capacity)
         process = self.fit_process(None, search=True)
         error, spread = process.leave_one_out()

@@ -22,7 +22,7 @@ from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
-from metasched.predictors.memory.representable import representable
+from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import REMEMBERED, Drift, Surprise
 from metasched.predictors.robust.known_runs import KnownRuns, borrowed
@@ -92,8 +92,7 @@ class RobustLearner(LearnedState[RobustState]):
     def fit(self, runs: Iterable[Run]) -> Self:
         """Fit to training runs, which may be none if others were borrowed, and forget everything learned before."""
         runs = tuple(runs) if self.lent else at_least_one(runs)
-        if not all(map(representable, runs)):
-            raise InputError("no model can be fitted to these runs: their numbers are too large or too small")
+        refuse_unrepresentable(runs)
         self.window = RunWindow(runs, self.window.capacity)
         self._search.forget()
         not_believed = doubted(self.window)

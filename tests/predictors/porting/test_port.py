@@ -34,6 +34,11 @@ def judged(predictor, runs) -> Evaluation:
     return Evaluation(tuple(Outcome(run, predict(predictor, observed(run, predictor, 0.9), 0.9)) for run in runs))
 
 
+def test_a_run_of_the_target_that_cannot_be_computed_with_is_refused(ported) -> None:
+    with pytest.raises(InputError, match="their numbers are too large or too small"):
+        ported.fit([*ported.window, replace(idle(FAST, seed=1)[0], problem_size=1e80)])
+
+
 def test_a_port_keeps_the_contract(ported) -> None:
     assert isinstance(ported, Predictor)
     many = ported.predict_many([1000, 2000], [4, 8], 0.9, 500.0)
