@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from metasched.sites.offer import LONGEST, offers_in, offers_of_grid, runs_known
 from tests.sites.answers import answer, placement, waiting
 
+NAN, INFINITE = float("nan"), float("inf")
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
@@ -76,25 +78,29 @@ def test_garbage_of_a_grid_is_refused(garbage: Any) -> None:
         offers_of_grid({"format": 1, "sites": garbage}, "east")
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "read"),
-    [
-        (80.0, 120.0, (80.0, 120.0)), (None, None, (0.0, 2 * LONGEST)), (80.0, float("inf"), (80.0, 2 * LONGEST)),
-        (80.0, 1e308, (80.0, 2 * LONGEST)), (-1.0, 120.0, None), (130.0, 120.0, None), (0.0, -1.0, None),
-        (float("nan"), 120.0, None), (80.0, float("nan"), None), (float("inf"), float("inf"), None),
-    ],
-)  # fmt: skip
-def test_intervals_of_a_grid_and_of_a_site_are_bounded(low: Any, high: Any, read: tuple[float, float] | None) -> None:
+def interval_read(low: Any, high: Any, *, of_grid: bool) -> tuple[float, float]:
     row = {"site": "s", "cluster": "c", "processors": 4, "completion": 100.0, "execution_time": 100.0, "free": 8,
            "capacity": 16, "interval": {"low": low, "high": high}}  # fmt: skip
     site = answer(placement(time=100.0) | {"interval": {"low": low, "high": high, "level": 0.9}})
-    for found, document in ((offers_of_grid, {"format": 1, "sites": [row]}), (offers_in, site)):
-        if read is None:
-            with pytest.raises(ValueError, match="an interval is invalid"):
-                found(document, "east")
-        elif low is not None or found is offers_of_grid:
-            (offer,) = found(document, "east")
-            assert (offer.low, offer.high) == read
+    (found,) = offers_of_grid({"format": 1, "sites": [row]}, "east") if of_grid else offers_in(site, "east")
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("of_grid", [True, False])
+@pytest.mark.parametrize(
+    ("low", "high"), [(-1.0, 120.0), (130.0, 120.0), (0.0, -1.0), (NAN, 120.0), (80.0, NAN), (INFINITE, INFINITE)]
+)
+def test_an_interval_that_cannot_be_is_refused(low: float, high: float, of_grid: bool) -> None:
+    with pytest.raises(ValueError, match="an interval is invalid"):
+        interval_read(low, high, of_grid=of_grid)
+
+
+@pytest.mark.parametrize("of_grid", [True, False])
+@pytest.mark.parametrize("high", [INFINITE, 1e308, 2 * LONGEST])
+def test_no_interval_ends_later_than_a_site_may_name(high: float, of_grid: bool) -> None:
+    assert interval_read(80.0, high, of_grid=of_grid) == (80.0, 2 * LONGEST)
+    assert interval_read(80.0, 120.0, of_grid=of_grid) == (80.0, 120.0)
+    assert interval_read(None, None, of_grid=True) == (0.0, 2 * LONGEST)
 
 
 @pytest.mark.parametrize("spoken", [True, 1.0, "1", 2, None])
