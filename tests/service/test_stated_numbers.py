@@ -7,7 +7,7 @@ from stated import page, word
 
 from metasched.cli.daemon import serve
 from metasched.placement.ranking import fast_path
-from metasched.service import authentication, daemon
+from metasched.service import authentication, daemon, load_intake
 from metasched.service.advice import fronts
 from metasched.service.api import slow_clients
 from metasched.service.configuration import Keep, Limits, Periods
@@ -35,7 +35,8 @@ limits, keep = Limits(), Keep()
         f"its headers within {slow_clients.MOST_HEAD / 1024:g} KiB",
         f"beyond {slow_clients.MOST_CONNECTIONS} connections those",
         f"The session lasts {word(authentication.SESSION / 3600)} hours",
-        f"{limits.samples_per_second:g} a second in the long run, {limits.samples_at_once:,} at once after a silence",
+        f"{limits.samples_per_second:g} a second in the long run, {limits.samples_at_once:,} at once after a silence; "
+        f"a client at most as many as {load_intake.NODES:,} nodes)",
         f"A body may be at most {limits.body_bytes / 2**20:g} MiB",
         f"Loads are deleted after {keep.loads:g} days, placements after {keep.placements:g} and past jobs after "
         f"{keep.past_jobs:,.0f}",
