@@ -36,8 +36,8 @@ def seal(path: Path, source: str) -> None:
         tables = [table.name for table in kept_tables()]
         rows, digest = _digest(file, tables)
         file.execute(f"CREATE TABLE {TABLE} (format, schema, made_at, source, rows, digest)")
-        fault = (FORMAT, HEAD, time.time(), source, json.dumps(rows), digest)
-        file.execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?)", fault)  # noqa: S608 - a name of ours
+        row = (FORMAT, HEAD, time.time(), source, json.dumps(rows), digest)
+        file.execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608 - a name of ours
         file.commit()
 
 
