@@ -140,12 +140,23 @@ def test_of_a_line_that_is_far_too_long_the_middle_is_left_out(capsys: pytest.Ca
     assert said.endswith("xxx, expected min-time or min-energy\n")
 
 
-def test_numbers_too_large_to_compute_with_are_refused(tmp_path: Path) -> None:
-    database = str(tmp_path / "s.db")
-    run("db", "upgrade", "--database", database)
-    done = run("db", "prune", "--loads", "9" * 23, "--database", database)
+def test_numbers_too_large_to_compute_with_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def too_large(*_: object) -> None:
+        raise OverflowError("Result too large")
+
+    monkeypatch.setattr("metasched.cli.daemon.database.opened", too_large)
+    with pytest.raises(SystemExit) as left:
+        app.main(["db", "prune", "--loads", "9"])
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "metasched: the input is too large to compute with: Result too large\n"
+
+
+def test_days_beyond_all_calendars_are_refused(tmp_path: Path) -> None:
+    done = run("db", "prune", "--loads", "9" * 23, "--database", str(tmp_path / "s.db"))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("metasched: the input is too large to compute with: ")
+    assert done.stderr == "metasched: Invalid value for '--loads': Input should be less than or equal to 1000000\n"
 
 
 @pytest.mark.parametrize("words", [["runs", "--application"], ["token", "add", "--role", "reader"], ["wait"]])

@@ -15,7 +15,7 @@ from metasched.cli.configured import configuration, opened
 from metasched.cli.options import ConfigOption, DatabaseOption, JsonOption
 from metasched.plain_numbers import number_of
 
-DAY = 86_400.0
+DAY, MOST_DAYS = 86_400.0, 1e6
 
 db = typer.Typer(help="Upgrade, check, back up, restore, downgrade and prune the database.", no_args_is_help=True)
 
@@ -101,9 +101,11 @@ def restore_verb(
 
 @db.command("prune")
 def prune_verb(
-    loads: Annotated[float | None, typer.Option(min=0, help="Days to keep loads; by default as configured.")] = None,
+    loads: Annotated[
+        float | None, typer.Option(min=0, max=MOST_DAYS, help="Days to keep loads; by default as configured.")
+    ] = None,
     placements: Annotated[
-        float | None, typer.Option(min=0, help="Days to keep placements; by default as configured.")
+        float | None, typer.Option(min=0, max=MOST_DAYS, help="Days to keep placements; by default as configured.")
     ] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,

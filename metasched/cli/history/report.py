@@ -181,6 +181,6 @@ def _edge(what: str, value: float) -> str:
 def _days(since: float, until: float) -> str:
     """The time that a log covers: its dates, or how long it is if its times count from its own beginning."""
     if since < DATED:
-        return f"over {max(until - since, 0.0) / 86_400:.0f} days"
+        return f"over {number_of(round(max(until - since, 0.0) / 86_400.0), 'day')}"
     first, last = (datetime.fromtimestamp(min(each, 4e9), UTC) for each in (since, until))
     return f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"

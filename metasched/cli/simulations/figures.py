@@ -26,7 +26,7 @@ def gantt_and_power(outcome: Outcome, title: str) -> Figure:
                 (place - 0.35, 0.7),
                 facecolors="0.85" if kind == "wait" else COLOURS[number % len(COLOURS)],
                 hatch=HATCHES[number % len(HATCHES)],
-                label=kind if place == 0 or not any(kind == each for each, _, _ in groups[0].drawn) else None,
+                label=kind,
             )
     names = [
         f"{group.label}[{group.ranks[0]}]" + (f" to [{group.ranks[-1]}]" if len(group.ranks) > 1 else "")

@@ -39,6 +39,7 @@ _MEANINGS = {
     "unable to open": _NO_ACCESS,
     "Could not decode": _DAMAGED,
     "disk is full": "cannot grow: the disk is full",
+    "too large to convert": "holds no whole number of more than 64 bits",
     "due to lock timeout": "is locked by another process",
     "connection timeout expired": "cannot be reached: the server does not answer",
 }
@@ -166,7 +167,7 @@ def _said_clearly(engine: Engine) -> Iterator[None]:
         raise
     except (StatementError, PoolTimeoutError, *_UNSTORABLE) as error:
         given = getattr(error, "orig", None) or error
-        said = str(given)
+        said = f"{given.object!a}: expected UTF-8" if isinstance(given, UnicodeEncodeError) else str(given)
         meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), " ".join(said.split()))
         # Only a value that no column can hold is the fault of whoever gave it.
         kind = InputError if isinstance(error, DataError) or isinstance(given, _UNSTORABLE) else StoreError

@@ -59,7 +59,8 @@ def test_the_report_begins_with_how_much_was_used_and_waited(more: dict[str, Any
 @pytest.mark.parametrize(
     ("since", "until", "said"),
     [
-        (0.0, 43_000.0, "over 0 days"), (100.0, 100.0 - 9.0, "over 0 days"), (5e7, 5e7 + 864_000.0, "over 10 days"),
+        (0.0, 43_000.0, "over 0 days"), (0.0, 44_000.0, "over 1 day"),
+        (100.0, 100.0 - 9.0, "over 0 days"), (5e7, 5e7 + 864_000.0, "over 10 days"),
         (315_575_999.0, 315_576_000.0, "over 0 days"), (315_576_000.0, 315_662_400.0, "1980-01-01 to 1980-01-02"),
         (1.7e9, 9e9, "2023-11-14 to 2096-10-02"),
     ],

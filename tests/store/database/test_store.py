@@ -145,10 +145,16 @@ def test_a_row_spoiled_by_hand_is_named_and_hides_no_other(
 
 
 @pytest.mark.parametrize(
-    "changed", [{"processors": 2**70}, {"problem_size": 10**400}, {"application": "a\udcff"}, {"cluster": "\ud800"}]
+    ("changed", "said"),
+    [
+        ({"processors": 2**70}, "holds no whole number of more than 64 bits"),
+        ({"problem_size": 10**400}, "[^\n]+"),
+        ({"application": "a\udcff"}, r"'a\\udcff': expected UTF-8"),
+        ({"cluster": "\ud800"}, r"'\\ud800': expected UTF-8"),
+    ],
 )
-def test_what_no_column_can_hold_is_refused_in_one_line(store: Store, changed: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"^[^\n]*metasched\.db: [^\n]+$"):
+def test_what_no_column_can_hold_is_refused_in_one_line(store: Store, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=rf"^[^\n]*metasched\.db: {said}$"):
         store.runs.add(replace(RUN, **changed))
     assert store.runs.all() == ()
 
