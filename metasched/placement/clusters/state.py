@@ -44,6 +44,7 @@ class SetMinima:
     cpu_middle, bandwidth_middle : arrays of shape (k,): the parts of that above which it comes out as often as below;
         1 where None.
     processors : array of shape (n,), those that may be used of each node, the best first; one of each where None.
+    nodes : array of shape (n,), numbers of these nodes in their cluster; None where they are not known.
 
     Examples
     --------
@@ -62,6 +63,7 @@ class SetMinima:
     cpu_middle: Floats | None = None
     bandwidth_middle: Floats | None = None
     processors: Ints | None = None
+    nodes: Ints | None = None
     #: For 1, 2, ... processors the place of their nodes in the arrays above; the last holds for more.
     _places: Ints = field(init=False, repr=False)
 
@@ -74,6 +76,19 @@ class SetMinima:
         """The same for jobs with a layout, see :meth:`ClusterState.laid_out`."""
         each = np.ones(self.cpu.size, np.int64) if self.processors is None else self.processors
         return replace(self, processors=_slots(each, settings, per_node))
+
+    def offered(self, processors: Ints) -> SetMinima:
+        """The same where so many processors of each node of the cluster may be used, shape (n,); 0 of some."""
+        return self if self.nodes is None else replace(self, processors=processors[self.nodes])
+
+    def select(self, nodes: Ints, size: int) -> SetMinima:
+        """The same for a cluster with some of its ``size`` nodes only, by their numbers, in the order given."""
+        if self.nodes is None or self.processors is None:
+            return self
+        number = np.full(size, -1)
+        number[nodes] = np.arange(nodes.size)
+        kept = np.flatnonzero(number[self.nodes] >= 0)
+        return replace(self, nodes=number[self.nodes[kept]], processors=self.processors[kept])
 
     def at(self, processors: Ints) -> tuple[Floats, Floats]:
         """The parts of CPU and of bandwidth for ``processors`` processors, each of their shape (k,)."""
@@ -96,7 +111,7 @@ class SetMinima:
 
 
 #: Placements ask again for the same numbers of processors, which the same forecasts are for.
-_doubt_of_one = lru_cache(maxsize=1000)(SetMinima._doubt)
+_doubt_of_one = lru_cache(maxsize=100)(SetMinima._doubt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +319,7 @@ class ClusterState:
             features=tuple(map(self.features.__getitem__, numbers)),
             network=self.network.select(kept),
             turn=None if self.turn is None else self.turn[kept],
+            minima=None if self.minima is None else self.minima.select(kept, len(self.nodes)),
             **{name: getattr(self, name)[kept] for name in COLUMNS},
         )
 

@@ -50,6 +50,7 @@ def with_forecast(cluster: ClusterState, forecast: Sets, places: Ints) -> Cluste
         forecast.cpu_sets.middle,
         forecast.bandwidth_sets.middle,
         cluster.processors[chosen],
+        chosen,
     )
     return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth, minima=minima)
 

@@ -286,9 +286,11 @@ def with_recent_placements(
     free = there - used
     shared = (free <= 0) & (used > 0) & (there > 0)
     crowd = np.where(shared, used / np.maximum(there, 1), 0.0)
+    left = np.where(shared, there, np.maximum(free, 0))
     return replace(
         cluster,
-        processors=np.where(shared, there, np.maximum(free, 0)),
+        processors=left,
+        minima=None if cluster.minima is None else cluster.minima.offered(left),
         available_cpu=1.0 / (1.0 / cluster.available_cpu + crowd),
         available_bandwidth=cluster.available_bandwidth / (1.0 + jobs),
         jobs=cluster.jobs + jobs,

@@ -12,7 +12,7 @@ made once, and not for each switch.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,6 +128,8 @@ class Fronts:
         tree = cluster.network if isinstance(cluster.network, Topology) else None
         self.cluster = constraints.laid_out(cluster if tree is not None else admit(cluster, constraints).cluster)
         self._offered, self._speed = constraints.offered(self.cluster), self.cluster.effective_cpu
+        if self.cluster.minima is not None:
+            self.cluster = replace(self.cluster, minima=self.cluster.minima.offered(self._offered))
         (group, node, width), bound = self.cluster.network.groups(self.cluster.available_bandwidth)
         self.exact = bound is None
         self._entries = group, node, width

@@ -7,14 +7,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from known_model import Known
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState, SetMinima
-from metasched.placement.loads.counted import Loads
+from metasched.placement.loads.counted import Loads, counted
 from metasched.placement.loads.forecast import RecordedLoads
+from metasched.placement.loads.recent_placements import RecentPlacement
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
@@ -128,6 +129,40 @@ def test_what_is_expected_of_a_set_is_that_of_as_many_nodes_as_its_layout_takes(
         if not chosen:
             front = Fronts(state, per.constraints)
             assert front.resource_set(front.of([4]), 0).available_cpu == expected
+
+
+@given(st.integers(0, 100_000))
+def test_what_is_expected_of_a_set_counts_the_nodes_that_the_job_may_take(seed: int) -> None:
+    """Nodes that are excluded, or have other jobs' processors, are none of a set's, whatever the others have."""
+    draw = np.random.default_rng(seed)
+    size = int(draw.integers(2, 7))
+    names, t = [f"n{k}" for k in range(size)], 60.0 * np.arange(100)
+    cpu = draw.uniform(0.2, 1.0, (100, size))
+    recorded = RecordedLoads(t, tuple(names), cpu, np.full((100, size), 80.0), t[-1], "averages")
+    state = ClusterState.make("c", names, processors=draw.integers(1, 9, size))
+    gone = str(draw.choice(names))
+    took = RecentPlacement("c", (str(draw.choice(names)),), (int(draw.integers(1, 9)),), 0.0, 900.0, dedicated=True)
+    loads = Loads(recorded, [took] if draw.uniform() < 0.5 else (), now=1.0)
+    counted_with, _ = counted(state, loads, 600.0)
+    constraints = Constraints(exclude=gone, least_efficiency=0.0)
+    left = int(np.delete(counted_with.processors, names.index(gone)).sum())
+    assume(left > 0)
+    asked = int(draw.integers(1, left + 1))
+    constraints = constraints.model_copy(update={"processors": (asked,)})
+    assert counted_with.minima is not None
+    # With the best nodes first, each with all that it has left.
+    order = np.argsort(-counted_with.available_cpu, kind="stable")
+    order = order[(counted_with.processors[order] > 0) & (order != names.index(gone))]
+    taken = int(np.searchsorted(np.cumsum(counted_with.processors[order]), asked)) + 1
+    part = counted_with.minima.cpu[min(taken, counted_with.minima.cpu.size) - 1]
+    least = counted_with.available_cpu[order[:taken]].min()
+    fronts = Fronts(counted_with, constraints)
+    front = fronts.of([asked])
+    most = max(fronts.resource_set(front, position).available_cpu for position in range(front.cpu.size))
+    assert most == pytest.approx(part * least)
+    question = Question(1.0, constraints, loads=Loads(lambda each, _: counted_with, now=1.0, first_horizon=600.0))
+    best = rank([state], Known(traffic=0.0), question).placements[0].resource_set
+    assert (best.processors, best.available_cpu) == (asked, pytest.approx(part * least))
 
 
 def test_nodes_without_a_free_processor_are_in_no_set() -> None:
