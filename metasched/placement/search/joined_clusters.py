@@ -66,8 +66,6 @@ class Layout:
             (mine, predictor.predict_many(size, processors[mine], cpu[mine], bandwidth[mine], level))
             for mine, predictor in self._by_predictor(cluster)
         ]
-        if len(parts) == 1:
-            return parts[0][1]
         time, low, high = (np.empty(cluster.size) for _ in range(3))
         for mine, part in parts:
             time[mine], low[mine], high[mine] = part.execution_time, part.low, part.high
