@@ -131,9 +131,8 @@ def check_socket(settings: Configuration) -> Iterator[Finding]:
                 yield Finding("socket", "wrong", f"{listen.socket} is not a socket", "remove it and restart the daemon")
             else:
                 yield Finding("socket", "well", f"{listen.socket}, mode {stat.S_IMODE(found.st_mode):04o}")
-    if listen.host not in ("127.0.0.1", "::1", "localhost") and listen.certificate is None:
-        line = f"{listen.host}:{listen.port} receives tokens unencrypted"
-        yield Finding("TLS", "wrong", line, "set certificate and key under [listen]")
+    if why := listen.unencrypted:
+        yield Finding("TLS", "wrong", why, "set certificate and key under [listen]")
 
 
 def check_agents(settings: Configuration, nodes: list[str], now: float) -> Iterator[Finding]:

@@ -55,6 +55,13 @@ class Listen(_Table):
             raise ValueError("one of certificate and key, expected both or none")
         return self
 
+    @property
+    def unencrypted(self) -> str:
+        """What is wrong where it listens to other hosts without TLS, empty where it does not."""
+        if self.host in ("127.0.0.1", "::1", "localhost") or self.certificate is not None:
+            return ""
+        return f"{self.host}:{self.port} receives tokens unencrypted"
+
 
 class WebTokens(_Table):
     """JSON Web Tokens that name users: how they are signed, by whom and for whom, and which claims count.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import resource
 import signal
@@ -25,6 +26,8 @@ from metasched.service.app import make_app
 from metasched.service.configuration import Listen
 from metasched.service.daemon import Daemon
 from metasched.service.state import memory_use
+
+_log = logging.getLogger(__name__)
 
 #: How long requests that are being answered may take to end (s).
 GRACE = 5
@@ -61,6 +64,8 @@ def serve(daemon: Daemon) -> None:
         When the address or the socket cannot be listened on, or the certificate cannot be read.
     """
     listen = daemon.configuration.listen
+    if why := listen.unencrypted:
+        _log.warning("%s: set certificate and key under [listen]", why)
     app = make_app(daemon)
     tcp = _tcp_socket(listen)
     unix = None if listen.socket is None else _unix_socket(listen.socket)

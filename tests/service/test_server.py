@@ -116,16 +116,19 @@ def test_a_client_that_never_shakes_hands_is_dropped(tmp_path: Path, monkeypatch
         assert runner.run(silent(tcp)) == b""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "host", "warned"), [(signal.SIGTERM, "127.0.0.1", False), (signal.SIGINT, "0.0.0.0", True)]
+)
 def test_a_daemon_answers_at_both_addresses_until_a_signal_and_takes_its_socket_with_it(
-    number: signal.Signals, tmp_path: Path
+    number: signal.Signals, host: str, warned: bool, tmp_path: Path
 ) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     path, configuration = tmp_path / "d.sock", tmp_path / "metasched.toml"
     configuration.write_text(
-        f'database = "{tmp_path}/site.db"\n[listen]\nport = {port}\nsocket = "{path}"\n', encoding="utf-8"
+        f'database = "{tmp_path}/site.db"\n[listen]\nhost = "{host}"\nport = {port}\nsocket = "{path}"\n',
+        encoding="utf-8",
     )
     words = [sys.executable, "-m", "metasched", "serve", "--config", str(configuration)]
     with subprocess.Popen(words, stderr=subprocess.PIPE) as daemon:
@@ -144,5 +147,8 @@ def test_a_daemon_answers_at_both_addresses_until_a_signal_and_takes_its_socket_
             daemon.wait(60.0)
         finally:
             daemon.kill()
+        assert daemon.stderr is not None
+        said = daemon.stderr.read().decode()
+        assert (f"{host}:{port} receives tokens unencrypted: set certificate and key" in said) is warned
         assert daemon.returncode == 0
         assert not path.exists()
