@@ -25,7 +25,8 @@ def percent(*parts: float) -> str:
         f"by blocks {BLOCKS.grown} (1 + d)^{BLOCKS.power} times where that is more than 1",
         f"more than {'twice' if STRANGE == 2 else STRANGE} as long as predicted, or less than half as long",
         f"by blocks {percent(UNKNOWN['blocks'].whole)} and {percent(UNKNOWN['blocks'].messages)} of the time of "
-        f"messages, by synthetic signatures {percent(UNKNOWN['synthetic'].whole, UNKNOWN['synthetic'].messages)}",
+        f"messages, by replays {percent(UNKNOWN['replay'].whole)}, "
+        f"by synthetic signatures {percent(UNKNOWN['synthetic'].whole, UNKNOWN['synthetic'].messages)}",
         f"a blocking send of less than {clocks.RENDEZVOUS / 1024:g} KiB does not wait",
         f"Above {percent(synthetic.CHEAP)} a warning says so",
     ],
