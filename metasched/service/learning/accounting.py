@@ -98,9 +98,7 @@ class Accounting:
             return
         if asked is None:
             stored = self._history.ends(source.name)
-            newest = (
-                stored[1] if stored is not None and stored[1] <= now else 0.0
-            )  # others were imported from elsewhere
+            newest = 0.0 if stored is None or stored[1] > now else stored[1]  # what is to come was imported
             since = max(newest, now - REACH)
             asked = _Asked(since, since, stored)
             asked.back_to(since)
