@@ -646,7 +646,7 @@ def test_a_placement_is_settled_once(tmp_path: Path) -> None:
         assert [each.run.extra.get("placement") for each in here.learned] == ["0a", None]
 
 
-@pytest.mark.parametrize("expected", ["9" * 400, "10000001", "0", "٣"])
+@pytest.mark.parametrize("expected", ["9" * 400, "10000001", "0"])
 def test_the_schedulers_own_processors_go_before_those_of_a_comment(tmp_path: Path, expected: str) -> None:
     with site(tmp_path) as here:
         here.jobs.take(job(7, comment=f"metasched:app=cg,n=500,p={expected}"))
