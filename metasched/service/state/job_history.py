@@ -57,8 +57,6 @@ class _Cluster:
     missing: dict[int, float] = field(default_factory=dict)
     #: Jobs that have ended; with their state as it was learned where accounting may still know better.
     ended: OrderedDict[int, tuple[Submission, str] | None] = field(default_factory=OrderedDict)
-    #: Users who were forgotten while their jobs were being learned.
-    gone: set[str] = field(default_factory=set)
 
     def drop(self, key: int) -> None:
         """Forget a job of the queue, which has left it."""
@@ -104,8 +102,8 @@ class JobHistory:
         #: Clusters of which somebody else has stored older jobs, and when such jobs were learned last (s).
         self._older: set[str] = set()
         self._learned_at = -math.inf
-        #: What is being learned from all that is stored.
-        self._fresh = _Cluster()
+        #: Users who were forgotten since all that is stored was last read.
+        self._forgotten: set[str] = set()
 
     def restore(self, newest: int = NEWEST, rest: float = REST) -> None:
         """Learn what is stored, one cluster after the other.
@@ -178,11 +176,13 @@ class JobHistory:
             if rest and count % PLAYED == 0:
                 time.sleep(rest)
 
-        fresh = self._fresh = _Cluster()
+        with self._lock:
+            self._forgotten.clear()
         try:
             log = self._store.past_jobs.log([cluster])
         except InputError:  # they were forgotten meanwhile
             return
+        fresh = _Cluster()
         self._learn(fresh, log.picked(informative_jobs(log, newest)), pause)
         with self._lock:
             old = self._of(cluster)
@@ -212,8 +212,8 @@ class JobHistory:
             ]
             for key in over:
                 fresh.drop(key)
-            fresh.forget(fresh.gone)
-            self._clusters[cluster], self._fresh = fresh, _Cluster()
+            fresh.forget(self._forgotten)
+            self._clusters[cluster] = fresh
         self._newest[cluster] = _last_end(log)
         self._learn_newer(cluster)  # what ended meanwhile
 
@@ -327,7 +327,7 @@ class JobHistory:
         with self._lock:
             for known in self._clusters.values():
                 known.forget(names)
-            self._fresh.gone |= names
+            self._forgotten |= names
         return forgotten
 
     def predict(
