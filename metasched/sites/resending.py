@@ -5,15 +5,16 @@ which is released once its number is known and recorded. Each step is written do
 be done again: whatever fails or is killed, the next attempt goes on from there. A submission whose number never came
 back may leave a held job behind, which does not run; the result names the site.
 
-====== ============================================ =================================================================
-step   what is certain                              what is done next
-====== ============================================ =================================================================
-sent   it was submitted                             the grid's daemon says whether it should go, and notes that
-leaves the grid's daemon has noted that it leaves   it is held; one that has started stays, and is reported so
-held   it is held at its site                       it is cancelled
-gone   it is at its site no more                    it is submitted elsewhere, held; where none takes it, again later
-there  it is held elsewhere, its number known       the number is reported, and it is released
-====== ============================================ =================================================================
+======= ============================================ ================================================================
+step    what is certain                              what is done next
+======= ============================================ ================================================================
+sent    it was submitted                             the grid's daemon says whether it should go, and notes that
+leaves  the grid's daemon has noted that it leaves   it is held; one that has started stays, and is reported so
+held    it is held at its site                       one that is not there any more was cancelled by somebody else
+cancels it was held just now                         it is cancelled
+gone    it is at its site no more                    it is submitted elsewhere, held; where none takes it, again later
+there   it is held elsewhere, its number known       the number is reported, and it is released
+======= ============================================ ================================================================
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from metasched.client.connection import DeniedError
 from metasched.records import InputError
 from monitors.one_line import one_line
 
-Step = Literal["sent", "leaves", "held", "gone", "there"]
+Step = Literal["sent", "leaves", "held", "cancels", "gone", "there"]
 STEPS: tuple[Step, ...] = get_args(Step)
 #: States of a job by its scheduler: pending, held, started (it runs, has ended, or is another job), cancelled, unknown.
 JobState = Literal["waiting", "held", "started", "cancelled", "unknown"]
@@ -104,7 +105,7 @@ def resend(job: Resendable, operations: SiteOperations, ask: Ask, save: Callable
         When a site or the daemon does not answer or refuses; to be tried again.
     """
     attempt = _Attempt(job, operations, ask, save)
-    steps = (attempt.leave, attempt.hold, attempt.cancel, attempt.submit, attempt.arrive)
+    steps = (attempt.leave, attempt.hold, attempt.recheck, attempt.cancel, attempt.submit, attempt.arrive)
     return next(result for step in steps[STEPS.index(job.step) :] if (result := step()))
 
 
@@ -152,6 +153,12 @@ class _Attempt:
             # It has started, or somebody else has cancelled it: its site is asked about it as before.
             return self._stays("where it is no longer pending")
         return self._note(step="held")
+
+    def recheck(self) -> str:
+        """Leave a job alone that its user has cancelled since it was held: this attempt may be days later."""
+        if self._state() in ("cancelled", "unknown"):
+            return self._stays("where somebody else cancelled it")
+        return self._note(step="cancels")
 
     def cancel(self) -> str:
         """Cancel a job that is held."""

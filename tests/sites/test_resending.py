@@ -146,7 +146,7 @@ def whole_way() -> int:
     return world.calls
 
 
-CALLS, SUBMITS = 20, 13
+CALLS, SUBMITS = 22, 15
 
 
 def test_a_job_goes_to_the_other_site_and_stays_there() -> None:
@@ -242,6 +242,23 @@ def test_a_job_that_somebody_else_cancels_or_releases_is_not_sent_again() -> Non
     world.hold = hold_and_lose  # type: ignore[method-assign]
     assert world.attempt() == "it stays at east, where it is no longer pending"
     assert [*world.jobs] == [("east", "1")]
+
+
+@pytest.mark.parametrize("shown", ["cancelled", "unknown"])
+def test_a_held_job_that_its_user_cancels_before_the_next_attempt_is_not_sent_again(shown: JobState) -> None:
+    left_alone = 0
+    for fails_at in range(CALLS):
+        world = World()
+        world.fails_at, world.after, world.error = fails_at, True, RuntimeError
+        world.attempt()
+        if world.kept is not None and world.kept.step == "held":
+            assert world.jobs == {("east", "1"): "held"}
+            world.jobs["east", "1"] = shown
+            assert world.attempt() == "it stays at east, where somebody else cancelled it"
+            assert [*world.jobs] == [("east", "1")]
+            assert world.grid.sent.find(world.uid).state == "submitted"  # until its site says how it ended
+            left_alone += 1
+    assert left_alone == 2
 
 
 def test_jobs_that_have_ended_or_are_forgotten_need_no_looking_after() -> None:
