@@ -2,7 +2,8 @@
 
 The logarithm of the ratio of the time taken to the time predicted is averaged, with weights that halve every
 ``HALF_LIFE`` outcomes, and shrunk towards no error by ``PRIOR`` outcomes that agree. The mean of a lognormal ratio is
-exp(m + s^2 / 2): who misses at random is believed less, too, not only who misses one way.
+exp(m + s^2 / 2), where of s^2 what exceeds the usual spread counts: who misses at random is believed less, too, not
+only who misses one way.
 """
 
 from __future__ import annotations
