@@ -55,7 +55,7 @@ def error(
     cluster: ClusterOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prediction error over time of every method (the paper's Fig. 4)."""
+    """Prediction error over time of `robust` and `published` (the paper's Fig. 4)."""
     contenders = {
         "robust": (Method.robust, {}),
         "published, multiple models": (Method.published, {}),
