@@ -10,6 +10,7 @@ import pytest
 from metasched.blocks.calibration.measurements import Measurements
 from metasched.blocks.calibration.published import entry_of, fit
 from metasched.blocks.entry import Block
+from metasched.blocks.formulas import answer
 from metasched.records import InputError
 
 ONES = np.ones(1)
@@ -81,6 +82,14 @@ def test_power_in_one_piece_ends_with_the_threads_that_were_measured() -> None:
     assert {name: each.value for name, each in found.items()} == pytest.approx(
         {"P_low": 12.0, "PW_low": 60.0, "KW_low": 9.0}, rel=1e-2
     )
+
+
+def test_power_in_two_pieces_ends_with_the_threads_that_were_measured() -> None:
+    found = fit({Block.power: by_threads(watts, range(1, 15))})
+    assert {name: each.value for name, each in found.items()} == pytest.approx(
+        {"P_low": 6.0, "P_hi": 14.0, "PW_low": 60.0, "KW_low": 9.0, "PW_hi": 90.0, "KW_hi": 4.0}, rel=1e-2
+    )
+    assert answer(entry_of("host", found), Block.power, threads=10).value == pytest.approx(130.0, rel=1e-2)
 
 
 def test_the_end_of_a_piece_is_as_uncertain_as_the_threads_that_were_left_out() -> None:

@@ -92,6 +92,7 @@ def test_computation_measured_with_one_number_of_threads_has_the_time_of_an_inst
         ("block,value,data_size\np2p,1e-320,1\n", "expected a number above 1e-18"),
         ("block,value,data_size\np2p,1,1e300\n", "row 2: data_size is 1e+300, expected a number from 0 to 1e+18"),
         ("block,value,data_size\np2p,1,-1\n", "row 2: data_size is -1"),
+        ("block,value,data_size\np2p,1,1e-9\n", "data_size is 1e-09, expected 0 or a number from 1 to 1e+18"),
         ("block,value,nodes\nbarrier,1,2.5\n", "row 2: nodes is 2.5, expected a whole number"),
         ("block,value,threads\npower,1,2.5\n", "row 2: threads is 2.5, expected a whole number"),
         ("block,value\np2p,1\n", "row 2: data_size is missing, which p2p needs"),

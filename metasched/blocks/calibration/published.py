@@ -175,9 +175,10 @@ def _breakpoints(pieces: Mapping[Block, Measurements]) -> Values:
         place = min(int(np.searchsorted(threads, end)), max(steps.size - 1, 0))
         return Value(end, float(steps[place] - 1) / 2 if steps.size else 0.0)
 
-    if math.isinf(low):
-        return {"P_low": Value(float(threads.max()), 0.0)}
-    return {"P_low": until(low)} | ({"P_hi": until(high)} if low < high < math.inf else {})
+    # The last piece ends with what was measured.
+    ends = {"P_low": low} | ({"P_hi": high} if low < high else {})
+    most = float(threads.max())
+    return {name: until(end) if math.isfinite(end) else Value(most, 0.0) for name, end in ends.items()}
 
 
 def _in_pieces(block: Block, measured: Measurements, low: float, high: float) -> list[Line | None] | None:

@@ -58,6 +58,8 @@ def _measured(block: Block, row: dict[str, str]) -> list[float]:
         least = float(name in ("nodes", "instructions") or (name == "threads" and block == Block.compute))
         if not least <= asked[name] <= LARGEST:
             raise InputError(f"{name} is {asked[name]:g}, expected a number from {least:g} to {LARGEST:g}")
+        if name == "data_size" and 0.0 < asked[name] < 1.0:
+            raise InputError(f"data_size is {asked[name]:g}, expected 0 or a number from 1 to {LARGEST:g}")
         if name in ("nodes", "threads") and not asked[name].is_integer():
             raise InputError(f"{name} is {asked[name]:g}, expected a whole number")
     return [value / asked["instructions"], asked["data_size"], asked["nodes"], asked["threads"]]
