@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +17,8 @@ from metasched.signature.traces.phases import Machine, Phases, phases_of
 from metasched.signature.traces.trace import Trace
 from metasched.store.files.otf2_archives import ANCHOR, read_otf2
 from metasched.store.files.recorded_traces import STATED, Recorded, read_recorded
-from metasched.store.files.signatures import signature_document, write_document
+from metasched.store.files.signatures import MOST, signature_document, within_bounds, write_document
 from metasched.store.files.ti_traces import read_ti_trace
-
-#: Numbers of options are below this.
-MOST = 1e30
 
 
 def extract_verb(
@@ -55,7 +51,10 @@ def extract_verb(
     """Find the phases of a run and their weights, and store the actions of each process."""
     from metasched.signature.computation.measurable_points import point
 
-    _check({"speed": speed, "bandwidth": bandwidth, "time": measured, "problem-size": problem_size})
+    given = {"--speed": speed, "--bandwidth": bandwidth, "--time": measured, "--problem-size": problem_size}
+    for name, value in given.items():
+        if value is not None:
+            within_bounds(name, value)
     if not 0.0 <= latency < MOST:
         raise InputError(f"--latency is {latency:g}, expected a number of at least 0")
     with output.working("reading"):
@@ -86,13 +85,6 @@ def extract_verb(
         f"; the relevant phases cover {100.0 * found.coverage:.1f} %"
     )
     output.say(f"signature written to {to}")
-
-
-def _check(options: Mapping[str, float | None]) -> None:
-    """Refuse options that are given and are no numbers above 0."""
-    for name, value in options.items():
-        if value is not None and not 0.0 < value < MOST:
-            raise InputError(f"--{name} is {value:g}, expected a number above 0")
 
 
 def _show(found: Phases) -> None:

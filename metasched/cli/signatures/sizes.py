@@ -21,6 +21,7 @@ from metasched.store.files.signatures import (
     signature_document,
     trace_of_signature,
     unrecorded_of,
+    within_bounds,
     write_document,
 )
 
@@ -54,8 +55,7 @@ def resize_verb(
     ways = {str(document.get("instructions", STATED)) for document in documents}
     if len(ways) > 1:
         raise InputError(f"instructions are known by {' and '.join(sorted(ways))}, expected one way")
-    if not 0.0 < problem_size < 1e30:
-        raise InputError(f"--problem-size is {problem_size:g}, expected a number above 0")
+    within_bounds("--problem-size", problem_size)
     with output.working("resizing"):
         trace = resized(runs, problem_size)
         document = signature_document(trace, phases_of(trace, Machine()))

@@ -12,10 +12,9 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.signatures.prediction import MOST_PROCESSES
 from metasched.cli.written_files import WRITTEN
-from metasched.records import InputError
 from metasched.signature.rules.reporting import checked_count
 from metasched.signature.traces.phases import Machine
-from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, write_document
+from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, within_bounds, write_document
 
 #: What share of the core-seconds of a run its prediction is to take at most.
 CHEAP = 0.05
@@ -42,8 +41,7 @@ def run_verb(
     from metasched.signature.synthetic.result import timed
     from metasched.tracing.synthetic import run_synthetic
 
-    if not 0.0 < speed < 1e30:
-        raise InputError(f"--speed is {speed:g}, expected a number above 0")
+    within_bounds("--speed", speed)
     known = read_application(application)[0]
     checked_count(known, processes)
     with output.working("running"):

@@ -32,6 +32,8 @@ SIGNATURE, APPLICATION, VERSION = "metasched-signature", "metasched-scaled-appli
 SYNTHETIC = "metasched-synthetic-signature"
 #: Deepest nesting of loops.
 DEEPEST = 32
+#: What speeds, times and problem sizes are above and below, so that what is computed of them is a number, too.
+LEAST, MOST = 1e-30, 1e30
 
 
 def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
@@ -56,7 +58,33 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     processes = document.get("processes")
     if kind == SIGNATURE and (type(processes) is not int or processes < 1):
         raise InputError(f"processes is {str(processes)[:40]}, expected a whole number of at least 1", where=where)
+    if kind == SIGNATURE and not _are_phases(document.get("phases", [])):
+        raise InputError("phases are expected to be a list, each with its weight", where=where)
     return document
+
+
+def _are_phases(found: Any) -> bool:
+    return isinstance(found, list) and all(
+        isinstance(each, dict) and type(weight := each.get("weight")) is int and 0 <= weight <= MOST_EVENTS
+        for each in found
+    )
+
+
+def within_bounds(name: str, value: Any, where: str = "") -> float:
+    """A number above 0 that can be counted with; InputError with its name for any other value.
+
+    Examples
+    --------
+    >>> within_bounds("--time", 0.5)
+    0.5
+    >>> within_bounds("--time", 1e-300)
+    Traceback (most recent call last):
+    metasched.records.errors.InputError: --time is 1e-300, expected a number above 1e-30 and below 1e+30
+    """
+    if type(value) not in (int, float) or not LEAST < value < MOST:
+        expected = f"expected a number above {LEAST:g} and below {MOST:g}"
+        raise InputError(f"{name} is {str(value)[:40]}, {expected}", where=where)
+    return float(value)
 
 
 def signature_document(trace: Trace, phases: Phases) -> dict[str, Any]:
@@ -99,6 +127,8 @@ def trace_of_signature(document: dict[str, Any], where: str) -> Trace:
         raise InputError("actions and programs are expected to be lists", where=where)
     if len(programs) > MOST_PROCESSES:
         raise InputError(f"has more than {MOST_PROCESSES} programs", where=where)
+    if len(programs) != document["processes"]:
+        raise InputError(f"is of {document['processes']} processes and has {len(programs)} programs", where=where)
     table = ActionTable()
     for text in actions:
         words = text.split() if isinstance(text, str) else []
@@ -158,7 +188,7 @@ def measured_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> d
     for document, path in zip(documents, paths, strict=True):
         time = document.get("execution_time")
         if time is not None:
-            found[str(document.get("processes"))] = _seconds(time, path)
+            found[str(document.get("processes"))] = within_bounds("execution_time", time, str(path))
     return found
 
 
@@ -196,11 +226,7 @@ def unrecorded_of(document: dict[str, Any], path: Path) -> dict[str, int]:
 def problem_size_of(document: dict[str, Any], path: Path) -> float | None:
     """The problem size that a signature states; None where it states none."""
     size = document.get("problem_size")
-    if size is None:
-        return None
-    if type(size) not in (int, float) or not 0.0 < size < 1e30:
-        raise InputError(f"problem_size is {str(size)[:40]}, expected a number above 0", where=str(path))
-    return float(size)
+    return None if size is None else within_bounds("problem_size", size, str(path))
 
 
 def one_workload_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> None:
@@ -224,18 +250,12 @@ def one_workload_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) 
         )
 
 
-def _seconds(time: Any, path: Path) -> float:
-    if type(time) not in (int, float) or not 0.0 < time < 1e30:
-        raise InputError(f"execution_time is {str(time)[:40]}, expected a number above 0", where=str(path))
-    return float(time)
-
-
 def measured_in(document: dict[str, Any], path: Path) -> dict[int, float]:
     """Execution times (s) of the runs that an application was learned from, by number of processes."""
     measured = document.get("measured", {})
     if not isinstance(measured, dict) or not all(isinstance(n, str) and n.isdigit() for n in measured):
         raise InputError("measured is expected to hold seconds by number of processes", where=str(path))
-    return {int(n): _seconds(time, path) for n, time in measured.items()}
+    return {int(n): within_bounds("execution_time", time, str(path)) for n, time in measured.items()}
 
 
 def read_synthetic(path: str | os.PathLike[str]) -> Result:

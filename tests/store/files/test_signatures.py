@@ -34,8 +34,9 @@ def said(call: Callable[..., object], *given: object) -> str:
     return ""
 
 
-def traced(actions: Any, programs: Any) -> list[list[str]]:
-    trace = trace_of_signature({"actions": actions, "programs": programs}, "s.json")
+def traced(actions: Any, programs: Any, processes: int | None = None) -> list[list[str]]:
+    count = len(programs or ()) if processes is None else processes
+    trace = trace_of_signature({"processes": count, "actions": actions, "programs": programs}, "s.json")
     return [[trace.table.text(action) for action in process.tolist()] for process in trace.processes]
 
 
@@ -87,6 +88,11 @@ def test_a_trace_of_another_form_is_refused(actions: Any, programs: Any, line: s
     assert refused.removeprefix("s.json: ") == line
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_signature_has_a_program_of_each_process(count: int) -> None:
+    assert said(traced, ["init"], [[0], [0]], count) == f"s.json: is of {count} processes and has 2 programs"
+
+
 def test_as_many_actions_and_processes_as_can_be_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signatures, "MOST_EVENTS", 6)
     monkeypatch.setattr(signatures, "MOST_PROCESSES", 2)
@@ -111,6 +117,13 @@ def test_as_many_actions_and_processes_as_can_be_are_read(monkeypatch: pytest.Mo
             '{"kind": "metasched signature", "version": 1, "processes": "x"}',
             "processes is x, expected a whole number of at least 1",
         ),
+        *(
+            (
+                f'{{"kind": "metasched signature", "version": 1, "processes": 4, "phases": {phases}}}',
+                "phases are expected to be a list, each with its weight",
+            )
+            for phases in ("2", "[7]", "[{}]", '[{"weight": 1.5}]', '[{"weight": -1}]', '[{"weight": 1e300}]')
+        ),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, line: str) -> None:
@@ -125,14 +138,14 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, line: str)
 
 @pytest.mark.parametrize(
     ("value", "sound"),
-    [(1, True), (0.5, True), (9e29, True), (0, False), (-1, False), (1e30, False), (10**400, False), (True, False),
-     ("1", False), ([1], False), (float("nan"), False)],
+    [(1, True), (0.5, True), (9e29, True), (2e-30, True), (0, False), (-1, False), (1e30, False), (10**400, False),
+     (1e-30, False), (5e-324, False), (True, False), ("1", False), ([1], False), (float("nan"), False)],
 )  # fmt: skip
-def test_sizes_and_times_are_numbers_above_0(value: Any, sound: bool) -> None:
+def test_sizes_and_times_are_numbers_that_can_be_counted_with(value: Any, sound: bool) -> None:
     said_of_size = said(problem_size_of, {"problem_size": value}, PATHS[0])
     said_of_time = said(measured_of, [{"execution_time": value, "processes": 4}], PATHS[:1])
     said_of_measured = said(measured_in, {"measured": {"4": value}}, PATHS[0])
-    end = f"is {str(value)[:40]}, expected a number above 0"
+    end = f"is {str(value)[:40]}, expected a number above 1e-30 and below 1e+30"
     expected = ("", "", "") if sound else (
         f"a.json: problem_size {end}", f"a.json: execution_time {end}", f"a.json: execution_time {end}",
     )  # fmt: skip
