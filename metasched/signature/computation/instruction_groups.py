@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.equations.expressions import Env, Expression
-from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
+from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ class Placement:
             ends = tuple(Expression.of(each) for each in document["ends"])
             found = cls(str(document["kind"]), str(document["topology"]), int(document["dimension"]), numbers, ends)
             known = found.kind in ("parts", "cycle", "spread") and found.topology in TOPOLOGIES
-            wide = len(TOPOLOGIES[found.topology](64)) if known else 0
+            wide = dimensions_of(found.topology) if known else 0
             sound = known and 0 <= found.dimension < wide and 0 < len(numbers) <= 64
             sound = sound and all(0 <= each < groups for each in numbers)
             sound = sound and len(ends) == (len(numbers) - 1 if found.kind == "parts" else 0)

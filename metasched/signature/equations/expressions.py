@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 Env = Mapping[str, Floats]
 
 _VARIABLE = r"(?:n|r|m|j|P\d|x\d|i\d{1,2}|c\d{1,2})"
+_NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
 _FACTOR = re.compile(
     rf"(?:1/)?(?:{_VARIABLE}|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz|two|wide|many)\({_VARIABLE}\)|(?:floor|block|spread|ceil|most)\d:\d{{1,15}})"
 )
@@ -173,6 +174,21 @@ class Expression:
                     continue
                 return Expression(0.0, ((float(multiple), "*".join(f"floor{side[1]}:{length}" for side in sides)),))
         return self
+
+    @property
+    def names(self) -> set[str]:
+        """The names that must be known where the expression stands.
+
+        Examples
+        --------
+        >>> sorted(Expression(1.0, ((2.0, "1/2^i0*n"), (1.0, "block1:64"))).names)
+        ['P1', 'i0', 'n', 'x1']
+        """
+        found = {self.modulus} - {""}
+        for factor in (factor for _, atom in self.terms for factor in atom.split("*")):
+            shared, _, size = factor.removeprefix("1/").partition(":")
+            found |= {f"P{shared[-1]}", f"x{shared[-1]}"} if size else {*_NAMES.findall(shared)}
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """The expression as a JSON document: its terms, constant and modulus."""

@@ -142,6 +142,22 @@ def _made() -> dict[str, Callable[[int], tuple[int, ...]]]:
 TOPOLOGIES: Mapping[str, Callable[[int], tuple[int, ...]]] = _made()
 
 
+#: A number of processes that every topology allows.
+_EVERYWHERE = 240
+
+
+@cache
+def dimensions_of(topology: str) -> int:
+    """How many sides a topology has.
+
+    Examples
+    --------
+    >>> dimensions_of("line"), dimensions_of("3 rows"), dimensions_of("grid 0123")
+    (1, 2, 4)
+    """
+    return len(TOPOLOGIES[topology](_EVERYWHERE))
+
+
 def coordinates(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
     """The coordinates of ranks, one array a dimension.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metasched.records import InputError
 from metasched.signature.computation.measurable_points import MOST_PHASES, Pace
+from metasched.signature.equations.expressions import LISTED
 from metasched.signature.equations.topologies import TOPOLOGIES
-from metasched.signature.rules.attributes import UNROLLED, Attribute
+from metasched.signature.rules.attributes import UNROLLED, Attribute, grid_names
 from metasched.signature.rules.roles import FEATURES, Cell
 from metasched.signature.traces.actions import LISTS, PART, PEERS, Shape
 from metasched.signature.traces.folding import Loop, Node
@@ -17,6 +18,8 @@ from metasched.signature.traces.matching import Leaf, Part, Program, program_of
 
 #: Most roles, and most actions of a role's program.
 MOST_ROLES, MOST_LEAVES = 4_096, 100_000
+#: Names that only rules of lists know.
+IN_LISTS = {"j", "m", f"P{LISTED}", f"x{LISTED}"}
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,8 @@ class Application:
             learned = tuple(int(each) for each in document["learned"])
             if len(document["roles"]) > MOST_ROLES:
                 raise ValueError
-            roles = [_role_of(each, shapes) for each in document["roles"]]
+            grid = grid_names(topology) if topology in TOPOLOGIES else set()
+            roles = [_role_of(each, shapes, grid) for each in document["roles"]]
             if len(document.get("paces", ())) > MOST_PHASES:
                 raise ValueError
             paces = tuple(None if each is None else Pace.of(each) for each in document.get("paces", ()))
@@ -168,6 +172,11 @@ def _role_document(role: Role) -> dict[str, Any]:
     }
 
 
+def _names(loops: Sequence[int]) -> set[str]:
+    """The names that rules know inside of loops, whatever the grid."""
+    return {"n", "r"} | {f"{letter}{place}" for letter in "ic" for place in range(len(loops))}
+
+
 def _shape_of(document: Any) -> Shape:
     name = str(document["name"])
     numbers, lists = int(document["numbers"]), int(document["lists"])
@@ -184,7 +193,7 @@ def _shape_of(document: Any) -> Shape:
     return shape
 
 
-def _role_of(document: Any, shapes: Sequence[Shape]) -> Role:
+def _role_of(document: Any, shapes: Sequence[Shape], grid: Set[str]) -> Role:
     left = MOST_LEAVES
 
     def nodes(spelled: Any, depth: int) -> tuple[Node, ...]:
@@ -219,6 +228,11 @@ def _role_of(document: Any, shapes: Sequence[Shape]) -> Role:
         shape = shapes[leaf.shape]
         sound = sound and len(rule.numbers) == shape.numbers and len(rule.lists) == shape.lists
         sound = sound and (rule.length is not None) == bool(shape.lists)
+        known = grid | _names(leaf.loops)
+        sound = sound and all(each.computable(known) for each in replace(rule, lists=()).each())
+        sound = sound and all(each.computable(known | IN_LISTS) for each in rule.lists)
+    for repeat, times in zip(program.repeats, counts, strict=False):
+        sound = sound and times.computable(grid | _names(repeat.loops))
     if not sound:
         raise ValueError(UNROLLED)
     return Role(tuple(int(each) for each in document["cell"]), program, rules, counts)

@@ -7,7 +7,7 @@ numbers are expressions; where neither holds, each step of a short loop has its 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import Placement
 from metasched.signature.equations.expressions import Env, Expression
-from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
+from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.equations.transforms import LARGEST_FACTOR, MOST_EXPONENT, PowerLaw
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ class Attribute:
     @property
     def size(self) -> int:
         """The complexity of a rule; the simplest that holds is chosen."""
-        by = [axis.by for axis in self.axes] + ([self.expression] if self.expression is not None else [])
+        by = self.expressions
         return (
             sum(each.size for each in self.table) + len(self.table) + 2 * sum(len(each.terms) for each in by) + len(by)
         )
@@ -106,6 +106,28 @@ class Attribute:
     def statistical(self) -> bool:
         """Whether the values are known, but not which process has which."""
         return self.placement is not None and self.placement.kind == "spread"
+
+    def parts(self) -> Iterator[Attribute]:
+        """The rule itself, and those of its table with all of theirs."""
+        yield self
+        for each in self.table:
+            yield from each.parts()
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """Those of the rule itself, not of its table."""
+        return [*(axis.by for axis in self.axes), *([] if self.expression is None else [self.expression])]
+
+    def computable(self, names: Set[str]) -> bool:
+        """Whether all that it asks for has one of the names that are known where it stands, or is of its own grid."""
+        if self.axes and len(self.axes) != dimensions_of(self.topology):
+            return False
+        if self.table and self.placement is None and f"i{self.loop}" not in names:
+            return False
+        own = names | grid_names(self.topology) if self.topology else names
+        return all(each.names <= own for each in self.expressions) and all(
+            each.computable(names) for each in self.table
+        )
 
     def __call__(self, env: Env, count: int, rounded: bool = True) -> Floats:
         """The numbers, of the shape that the names in ``env`` broadcast to."""
@@ -251,6 +273,17 @@ def turned(env: Env, loop: int, turn: str, length: int) -> tuple[NDArray[np.int6
 def _chosen(steps: NDArray[np.int64], parts: list[Floats]) -> Floats:
     together = np.stack(np.broadcast_arrays(*parts, np.zeros(steps.shape))[:-1])
     return np.asarray(np.take_along_axis(together, np.broadcast_to(steps, together.shape[1:])[None], axis=0)[0])
+
+
+def grid_names(topology: str) -> set[str]:
+    """The names that :func:`with_grid` adds.
+
+    Examples
+    --------
+    >>> sorted(grid_names("grid 01"))
+    ['P0', 'P1', 'x0', 'x1']
+    """
+    return {f"{letter}{place}" for letter in "Px" for place in range(dimensions_of(topology))}
 
 
 def with_grid(env: Env, sides: tuple[int, ...]) -> dict[str, Floats]:

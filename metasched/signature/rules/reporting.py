@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import isqrt
 from typing import Any
 
@@ -54,41 +55,29 @@ KINDS: dict[str, Callable[[int], bool]] = {
 
 def _words(application: Application) -> set[str]:
     """The names that occur in the rules of an application, each once."""
-    found: set[str] = set()
-
-    def add(attribute: Attribute) -> None:
-        for each in attribute.table:
-            add(each)
-        expressions = [axis.by for axis in attribute.axes]
-        expressions += [attribute.expression] if attribute.expression is not None else []
-        found.update(atom for expression in expressions for _, atom in expression.terms)
-
-    for each in application.attributes():
-        add(each)
-    return found
+    expressions = (one for each in application.attributes() for part in each.parts() for one in part.expressions)
+    return {atom for expression in expressions for _, atom in expression.terms}
 
 
 def _possible(application: Application, counts: Iterable[int]) -> Iterator[int]:
     """Those of some counts where all roots and logarithms that rules take are whole, and all grids possible."""
     words, grids = " ".join(_words(application)), _grids(application)
-    return (count for count in counts if _allowed(application, words, grids, count))
-
-
-def _allowed(application: Application, words: str, grids: set[str], count: int) -> bool:
-    if (asks_for_squares(application.learned, grids) or "sqrt(n)" in words) and not _square(count):
-        return False
-    if "cbrt(n)" in words and not _cube(count):
-        return False
-    if re.search(r"log2\([nP]", words) and not _power_of_two(count):
-        return False
-    return all(TOPOLOGIES[name](count) for name in grids)
+    asked = {
+        _square: asks_for_squares(application.learned, grids) or "sqrt(n)" in words,
+        _cube: "cbrt(n)" in words,
+        _power_of_two: bool(re.search(r"log2\([nP]", words)),
+    }
+    kinds = [kind for kind, needed in asked.items() if needed]
+    return (
+        count
+        for count in counts
+        if all(kind(count) for kind in kinds) and all(TOPOLOGIES[name](count) for name in grids)
+    )
 
 
 def _grids(application: Application) -> set[str]:
-    names = {each.topology for each in application.each()}
-    for each in application.attributes():
-        names |= {part.topology for part in (each, *each.table) if part.topology}
-    return names
+    own = {part.topology for each in application.attributes() for part in each.parts()}
+    return {each.topology for each in application.each()} | (own - {""})
 
 
 def valid_counts(application: Application) -> str:
@@ -106,8 +95,8 @@ def checked_count(application: Application, count: int) -> None:
     """Refuse a count for which the rules are not valid, and name the nearest ones that are."""
     if count < 1 or [*_possible(application, [count])]:
         return
-    near = sorted((abs(each - count), each) for each in _possible(application, range(1, 2 * count + 64)))[:2]
-    nearest = " or ".join(str(each) for _, each in sorted(near, key=lambda pair: pair[1]))
+    outwards = (each for far in range(1, count + 64) for each in (count - far, count + far) if each > 0)
+    nearest = " or ".join(map(str, sorted(islice(_possible(application, outwards), 2))))
     raise InputError(
         f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {nearest}"
     )
@@ -230,10 +219,7 @@ def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return []
     found = []
     for place, of in enumerate(zip(*phases, strict=True)):
-        try:
-            seen = [int(each["weight"]) for each in of]
-        except (KeyError, TypeError, ValueError):
-            return []
+        seen = [each["weight"] for each in of]
         form = weight_form(counts, seen) if min(seen) > 0 else None
         found.append({"phase": place, "weights": seen, "equation": None if form is None else str(form)})
     return found

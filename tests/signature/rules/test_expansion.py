@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isqrt
 from typing import Any
 
 import pytest
@@ -10,13 +11,24 @@ import pytest
 from benchmarks.signature.applications import APPLICATIONS, Action, Judged
 from benchmarks.signature.structure import judge, right
 from metasched.records import InputError
+from metasched.signature.rules import reporting
 from metasched.signature.rules.application import Application
+from metasched.signature.rules.attributes import Attribute
 from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.reporting import checked_count, open_rules, valid_counts
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
+#: A partner in one dimension, what rules are made of, and groups of processes.
+SHIFT = {"kind": "shift", "by": {"constant": 1.0, "terms": [], "modulus": ""}, "of": 0}
+LAW = {"factor": 1.0, "exponent": 0.5, "r_squared": 1.0}
+EVERY_OTHER = {"kind": "cycle", "topology": "line", "dimension": 0, "groups": [0, 1], "ends": []}
 QUICK = ["butterfly", "2-D halo, borders", "farm", "cannon", "faces around"]
+
+
+def expression(atom: str) -> dict[str, Any]:
+    """An expression in a document."""
+    return {"constant": 0.0, "terms": [[1.0, atom]], "modulus": ""}
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -112,6 +124,47 @@ def test_documents_of_another_form_are_refused(change: dict[str, Any]) -> None:
     document = fit([BY_NAME["farm"].trace(n) for n in (4, 8, 16)]).application.as_dict()
     with pytest.raises(InputError):
         Application.of(document | change)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"topology": "grid 01", "axes": [SHIFT]},
+        {"topology": "line", "axes": [SHIFT, SHIFT]},
+        {"topology": "line", "axes": [{"kind": "shift", "by": expression("P1"), "of": 0}]},
+        {"topology": "", "expression": expression("P1")},
+        {"topology": "", "expression": expression("sqrt(i7)")},
+        {"topology": "grid 01", "expression": expression("floor2:64")},
+        {"topology": "", "expression": expression("j")},
+        {"topology": "", "expression": expression("n") | {"modulus": "c0"}},
+        {"loop": 0, "turn": "steps", "table": [{"topology": "", "expression": expression("n")}]},
+        {"placement": EVERY_OTHER, "groups": [{"topology": "", "expression": expression("1/P2")}] * 2},
+    ],
+)
+def test_rules_that_ask_for_what_is_not_known_at_their_place_are_refused(rule: dict[str, Any]) -> None:
+    document = fit([BY_NAME["farm"].trace(n) for n in (4, 8, 16)]).application.as_dict()
+    number = document["roles"][0]["rules"][1]["numbers"]
+    Application.of(document)
+    number[0] = rule
+    with pytest.raises(InputError, match="is of another form than metasched signature fit writes"):
+        Application.of(document)
+
+
+@pytest.mark.parametrize("topology", ["3 rows", "5 columns"])
+def test_groups_may_lie_in_rows_of_a_grid_that_64_processes_do_not_form(topology: str) -> None:
+    rule = {"placement": EVERY_OTHER | {"topology": topology, "dimension": 1}, "groups": [{"law": LAW}] * 2}
+    assert Attribute.of(rule).as_dict() == rule
+
+
+def test_the_nearest_numbers_of_processes_are_sought_around_the_one_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    application = fit([BY_NAME["cannon"].trace(n) for n in (16, 36, 64)]).application
+    asked = []
+    monkeypatch.setattr(reporting, "_square", lambda n: asked.append(n) or isqrt(n) ** 2 == n)
+    with pytest.raises(InputError, match="try 99856 or 100489"):
+        checked_count(application, 99_990)
+    assert set(asked) > {99_856, 99_990, 100_489}
+    # Beside those, the numbers that say for which kind the rules are valid.
+    assert len(asked) < 6_000
 
 
 def test_expansions_whose_messages_do_not_match_are_refused() -> None:
