@@ -9,7 +9,7 @@ trusted users starts from each of some users alone, and from all. Users whose ru
 predicts are added, the others removed, until nothing changes. This corresponds to the concentration steps of least
 trimmed squares (Rousseeuw & Van Driessen, Computing LTS regression for large data sets, Data Mining and Knowledge
 Discovery 12, 2006, section 2), with users instead of runs. The result is the set of most users whose runs predict each
-other well, by a formula with plausible parameters.
+other well, by a formula with plausible parameters. Users with too few different runs, all together, contradict nobody.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def doubted(runs: Iterable[Run], so_far: frozenset[str] | None = None) -> frozen
         return frozenset()
     everybody = frozenset(range(len(comparison.users)))
     if so_far is not None:
-        start = frozenset(k for k in everybody if comparison.users[k] not in so_far) or everybody
-        believed, _ = comparison.settled(start)
+        starts = [frozenset(k for k in everybody if comparison.users[k] not in so_far) or everybody]
     else:
         starts = [everybody, *(frozenset({user}) for user in comparison.starters())]
-        believed, _ = max(map(comparison.settled, starts), key=lambda found: found[1])
+    found = [each for each in map(comparison.settled, starts) if comparison.heard(each[0])]
+    believed = max(found, key=lambda each: each[1])[0] if found else everybody
     return frozenset(comparison.users[k] for k in everybody - believed)
 
 
@@ -96,6 +96,10 @@ class _Comparison:
         """Users to start from: those with the most different runs, and the first ones."""
         most = np.argsort(-self.voices, kind="stable").tolist()
         return list(dict.fromkeys(user for pair in zip(most, range(len(most)), strict=True) for user in pair))[:STARTS]
+
+    def heard(self, believed: frozenset[int]) -> bool:
+        """Whether the runs of some users are enough to contradict others: a formula is plausible before any run."""
+        return float(sum(self.voices[k] for k in believed)) >= 1.0
 
     def settled(self, believed: frozenset[int]) -> tuple[frozenset[int], float]:
         """The users with whom a search from some users ends, and how well their runs predict each other."""

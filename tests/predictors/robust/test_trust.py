@@ -55,6 +55,43 @@ def test_those_who_tell_the_truth_are_believed() -> None:
     assert doubted([]) == frozenset()
 
 
+#: Jobs of a real Slurm that slept for N / (500 P) + 0.3 s, whatever the loads; one for longer. N, P, CPU, time (s).
+SLEPT = np.array(
+    [
+        (200, 2, 0.88, 0.69),
+        (200, 1, 0.74, 0.87),
+        (200, 4, 0.62, 0.59),
+        (400, 2, 0.77, 0.86),
+        (400, 4, 0.62, 0.63),
+        (400, 1, 0.73, 1.24),
+        (800, 4, 0.73, 0.87),
+        (800, 2, 0.62, 1.36),
+        (800, 1, 0.77, 2.07),
+        (1600, 4, 0.62, 1.27),
+        (1600, 2, 0.62, 2.00),
+        (1600, 1, 0.93, 3.68),
+        (1000, 4, 0.88, 0.90),
+        (1000, 4, 0.55, 1.02),
+        (1000, 2, 0.45, 1.12),
+        (1000, 2, 0.45, 1.27),
+        (1000, 2, 0.40, 1.31),
+        (1000, 8, 0.55, 2.38)
+    ]
+)  # fmt: skip
+
+
+def test_the_few_runs_of_a_new_user_drive_out_nobody() -> None:
+    """Times that no load changes are implausible; what one other run tells is not, but says nothing."""
+    users = ["ada"] * len(SLEPT)
+    users[13] = "bob"
+    slept = [
+        of(user, Run("made", "c8", n, int(p), cpu, 100.0, time))
+        for user, (n, p, cpu, time) in zip(users, SLEPT.tolist(), strict=True)
+    ]
+    for so_far in (None, frozenset({"ada"})):
+        assert doubted(slept, so_far) == frozenset()
+
+
 @pytest.mark.parametrize("form", ["ten hours at N = 1", "ends at once"])
 def test_forty_hostile_jobs_leave_the_others_predictions_alone(form: str) -> None:
     truth, asked = honest(40), honest(20, seed=5)
