@@ -508,19 +508,20 @@ end
 
 -- Changing the job -----------------------------------------------------------------------------------------------
 
+-- A comment with this mark in place of its own, if it has one.
+local function with_mark(comment, word)
+  local from, to = comment:find("metasched:[%w_=.,+-]*")
+  if from then return comment:sub(1, from - 1) .. word .. comment:sub(to + 1) end
+  return comment == "" and word or (comment .. " " .. word)
+end
+
 -- Whether the comment notes the placement, by which the daemon releases a job from its nodes.
 local function mark(job_desc, job, answer, clock)
   -- As many digits as the question had.
   local word = string.format("metasched:app=%s,n=%.14g,p=%d,placement=%s%s%s", job.application, job.size,
                              answer.processors, answer.id, job.kept or "",
                              clock and string.format(",frequency=%d", clock) or "")
-  local comment = job_desc.comment or ""
-  local from, to = comment:find("metasched:[%w_=.,+-]+")
-  if from then
-    comment = comment:sub(1, from - 1) .. word .. comment:sub(to + 1)
-  else
-    comment = comment == "" and word or (comment .. " " .. word)
-  end
+  local comment = with_mark(job_desc.comment or "", word)
   -- Where there is no room for the mark the outcome is found by the submission, as with mark = no.
   if #comment > MOST_COMMENT or #word > #"metasched:" + MOST_MARK then return false end
   job_desc.comment = comment
@@ -609,8 +610,30 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
   return slurm.SUCCESS
 end
 
+-- A comment that replaces one with a placement notes it too: the daemon could not release the job from its nodes, nor
+-- find its outcome.
+local function keep_mark(job_desc, job_rec)
+  local before, comment = job_rec.comment or "", job_desc.comment
+  local word = before:match("metasched:[%w_=.,+-]+") or ""
+  local placement = word:match(",placement=%x+")
+  if not comment or not placement or switched_off() then return end
+  local new = comment:match("metasched:[%w_=.,+-]*") or ""
+  if new:find(",placement=", 1, true) then return end
+  if marked(comment) then word = new .. placement end
+  comment = with_mark(comment, word)
+  if #comment > MOST_COMMENT or #word > #"metasched:" + MOST_MARK then
+    slurm.log_info("metasched: a new comment would leave no room for the placement of the job, which keeps the old one")
+    comment = before
+  end
+  job_desc.comment = comment
+end
+
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
-  return before_modify and before_modify(job_desc, job_rec, part_list, modify_uid) or slurm.SUCCESS
+  local status = before_modify and before_modify(job_desc, job_rec, part_list, modify_uid) or slurm.SUCCESS
+  if status ~= slurm.SUCCESS then return status end
+  local ok, message = pcall(keep_mark, job_desc, job_rec)
+  if not ok then slurm.log_info("metasched: comment unchanged: %s", one_line(message)) end
+  return slurm.SUCCESS
 end
 
 return slurm.SUCCESS

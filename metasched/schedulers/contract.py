@@ -25,6 +25,7 @@ class BoundJob:
     nodes : names of the nodes.
     partition : the scheduler's name of the partition.
     waited : how long it has waited (s).
+    time_limit : what it may run now (s), infinite without a limit, 0 where that is not known.
     """
 
     number: str
@@ -32,6 +33,7 @@ class BoundJob:
     nodes: frozenset[str]
     partition: str
     waited: float
+    time_limit: float = 0.0
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from dataclasses import replace
@@ -575,7 +576,7 @@ def scontrol(commands: Path, kind: str, partitions: str = "", enforced: str = "a
     (commands / "scontrol").chmod(0o755)
 
 
-BOUND = {"JobID": "5", "ReqNodes": "n[1-2]", "Partition": "racka", "SubmitTime": "100",
+BOUND = {"JobID": "5", "ReqNodes": "n[1-2]", "Partition": "racka", "SubmitTime": "100", "TimeLimit": "10:00",
          "Comment": "metasched:app=cg,n=5,placement=0a"}  # fmt: skip
 
 
@@ -586,6 +587,13 @@ def test_jobs_that_wait_for_the_nodes_of_a_placement_are_told_of_and_no_others(c
     (job,) = SlurmSource("c").bound()
     assert (job.number, job.placement, job.nodes, job.partition) == ("5", "0a", frozenset({"n1", "n2"}), "racka")
     assert job.waited > 1e9
+    assert job.time_limit == 600.0
+
+
+@pytest.mark.parametrize(("told", "limit"), [("1-00:00:00", 86_400.0), ("UNLIMITED", math.inf), ("INVALID", 0.0)])
+def test_what_a_waiting_job_may_run_is_told(told: str, limit: float, commands: Path) -> None:
+    table(commands / "squeue", [BOUND | {"TimeLimit": told}])
+    assert [job.time_limit for job in SlurmSource("c").bound()] == [limit]
 
 
 def saying(path: Path, text: str) -> None:

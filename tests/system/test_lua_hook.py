@@ -48,6 +48,16 @@ job.said = table.concat(said, "; ")
 print(json.encode(job))
 """
 UNCHANGED = {"comment": MARK, "num_tasks": 2, "partition": "new", "script": "#!/bin/sh", "user_id": 0}
+#: Changes the comment of a job, and prints the new one and what was logged; as a site's own script, one refuses.
+CHANGER = """
+local json, said = require("cjson.safe"), ""
+slurm = { SUCCESS = 0, log_info = function(...) said = string.format(...) end }
+function slurm_job_modify(job) return job.comment == "refused" and -1 or nil end
+dofile(arg[1])
+local job = json.decode(arg[2])
+local status = slurm_job_modify(job, json.decode(arg[3]), {}, 0)
+print(json.encode({ job.comment, said, status }))
+"""
 
 
 def driven(
@@ -415,3 +425,52 @@ def test_a_rule_tells_parameters_of_the_command_line(tmp_path: Path) -> None:
     known, told = job["comment"].split(",")[:2], job["comment"].split(",")[4:]
     assert known == ["metasched:app=cg", "n=4000"]
     assert sorted(told) == ["solver=amg", "steps=100"]
+
+
+def commented(folder: Path, *, comment: str | None, before: str | None) -> list[Any]:
+    """The comment of a job after a change, what was logged, and whether Slurm takes the change."""
+    if not shutil.which(LUA):
+        pytest.skip(f"{LUA} is not installed")
+    shutil.copy(DEPLOYED / "job_submit.lua", folder)
+    (folder / "changer.lua").write_text(CHANGER)
+    jobs = [json.dumps({} if text is None else {"comment": text}) for text in (comment, before)]
+    words = [LUA, str(folder / "changer.lua"), str(folder / "job_submit.lua"), *jobs]
+    return list(json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
+
+
+PLACED = "metasched:app=cg,n=900,p=2,placement=0a1b"
+
+
+@pytest.mark.parametrize(
+    ("comment", "kept"),
+    [
+        ("for Ann", f"for Ann {PLACED}"),
+        ("", PLACED),
+        ("metasched:app=cg,n=800 for Ann", "metasched:app=cg,n=800,placement=0a1b for Ann"),
+        ("metasched:off", PLACED),
+        ("metasched:app=cg,n=much", PLACED),
+        ("metasched:app=cg,n=800,placement=2c", "metasched:app=cg,n=800,placement=2c"),
+        ("refused", "refused"),
+        (None, None),
+    ],
+)
+def test_a_comment_that_is_changed_while_the_job_waits_still_notes_its_placement(
+    comment: str | None, kept: str | None, tmp_path: Path
+) -> None:
+    found = commented(tmp_path, comment=comment, before=f"night {PLACED}")
+    assert found == [kept, "", -1 if comment == "refused" else 0]
+
+
+@pytest.mark.parametrize("before", [None, "", "for Ann", "metasched:app=cg,n=900", "metasched:placement=0a1b"])
+def test_the_comment_of_a_job_that_was_not_placed_may_be_anything(before: str | None, tmp_path: Path) -> None:
+    assert commented(tmp_path, comment="for Bob", before=before) == ["for Bob", "", 0]
+
+
+def test_a_comment_without_room_for_the_placement_is_not_taken(tmp_path: Path) -> None:
+    found = commented(tmp_path, comment="a" * 1000, before=PLACED)
+    assert (found[0], "no room" in found[1], found[2]) == (PLACED, True, 0)
+
+
+def test_a_hook_that_is_switched_off_leaves_comments_alone(tmp_path: Path) -> None:
+    (tmp_path / "metasched.off").touch()
+    assert commented(tmp_path, comment="for Bob", before=PLACED) == ["for Bob", "", 0]

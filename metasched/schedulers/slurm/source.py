@@ -221,7 +221,7 @@ class SlurmSource(CommandCluster):
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
         rows = self._commands.table(
-            ("JobID", "ReqNodes", "Partition", "SubmitTime", "Comment"), "squeue", "--states=pending"
+            ("JobID", "ReqNodes", "Partition", "SubmitTime", "TimeLimit", "Comment"), "squeue", "--states=pending"
         )
         now, found = time.time(), []
         for row in rows:
@@ -233,7 +233,8 @@ class SlurmSource(CommandCluster):
             except InputError:
                 continue
             waited = now - (seconds_in(row["SubmitTime"]) or now)
-            found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited))
+            limit = math.inf if row["TimeLimit"] == "UNLIMITED" else span(row["TimeLimit"]) or 0.0
+            found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited, limit))
         return found
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:

@@ -8,6 +8,7 @@ then: it is given back to its scheduler, with the time limit that its user asked
 from __future__ import annotations
 
 import logging
+import math
 
 from metasched.node_names import unfold
 from metasched.records import InputError
@@ -21,7 +22,7 @@ _log = logging.getLogger(__name__)
 def release(source: Source, placements: PlacementRecords, view: View, after: float) -> int:
     """Release the jobs that have waited for their nodes for some time (s); return how many.
 
-    Jobs whose user named the nodes stay bound.
+    Jobs whose user named the nodes stay bound. No limit becomes shorter.
 
     Raises
     ------
@@ -42,10 +43,11 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
             continue
         partition = view.find(source.name, job.partition)
         asked = advice.question
-        limit = asked.time_limit or (partition.default_time if partition else None)
+        limit = asked.time_limit or (partition.default_time if partition else None) or math.inf
+        limit = max(limit, job.time_limit)  # which an operator may have raised meanwhile
         most = len(partition.state.nodes) if partition and asked.per_node is None else None
         try:
-            source.release(job.number, limit, most)
+            source.release(job.number, limit if math.isfinite(limit) else None, most)
         except RuntimeError as error:
             _log.warning("job %s of %s stays bound to %s: %s", job.number, source.name, advice.answer.nodes, error)
         else:

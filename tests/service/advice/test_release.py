@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_a_job_gets_back_what_it_would_have_had(tmp_path: Path) -> None:
 
 def test_the_limit_and_the_spread_that_a_user_asked_for_stay(tmp_path: Path) -> None:
     assert released(tmp_path, time_limit=1800.0, per_node=1) == [("7", 1800.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("now", "kept"), [(0.0, 1800.0), (60.0, 1800.0), (1800.0, 1800.0), (3600.0, 3600.0), (math.inf, None)]
+)
+def test_no_limit_becomes_shorter_than_an_operator_has_made_it(now: float, kept: float | None, tmp_path: Path) -> None:
+    assert released(tmp_path, replace(BOUND, time_limit=now), time_limit=1800.0) == [("7", kept, 3)]
 
 
 @pytest.mark.parametrize(
