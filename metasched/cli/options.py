@@ -138,6 +138,26 @@ def whole_numbers(option: str, text: str, *, least: int = 1, most: int = 2**40) 
     return found
 
 
+def counts(option: str, text: str | None) -> tuple[int, ...]:
+    """The numbers of processors that an option lists, none where it is not given; InputError for an empty list.
+
+    Examples
+    --------
+    >>> counts("--processors", "1,2,4-8"), counts("--processors", None)
+    ((1, 2, 4, 5, 6, 7, 8), ())
+    """
+    from metasched.placement.clusters.constraints import parse_counts
+    from metasched.validation import Located
+
+    if text is None:
+        return ()
+    with Located(option):
+        found = parse_counts(text)
+    if not found:
+        raise InputError(f"{option} is {text!r}, expected numbers of processors such as 1,2,4-8")
+    return found
+
+
 def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not 0.0 < level < 1.0:

@@ -153,7 +153,7 @@ def test_a_plan_runs_sizes_that_are_asked_for_as_they_are(metasched: Callable[..
     ("options", "message"),
     [
         (("--budget", 0, "--processors", 8), "--budget is 0, expected a number of seconds above 0"),
-        (("--budget", 9, "--processors", ""), "--processors is empty, expected such as 8,16"),
+        (("--budget", 9, "--processors", ""), "--processors is '', expected numbers of processors such as 1,2,4-8"),
     ],
 )
 def test_a_plan_without_time_or_place_is_refused(
@@ -163,3 +163,35 @@ def test_a_plan_without_time_or_place_is_refused(
     status, out, err = metasched("plan", "m.json", "--problem-size", 3000, *options)
     assert (status, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize("value", ["", ",", " "])
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [("rank", "--processors"), ("rank", "--frequencies"), ("whatif", "--processors"), ("sites rank", "--processors")],
+)
+def test_an_option_whose_list_is_empty_is_not_taken_for_one_that_is_missing(
+    verb: str, option: str, value: str, metasched: Callable[..., Answer]
+) -> None:
+    Path("clusters.toml").write_text(CLUSTERS)
+    metasched("fit", "runs.csv", "-o", "m.json")
+    given = () if verb == "sites rank" else ("--clusters", "clusters.toml", "--model", "m.json")
+    status, out, err = metasched(*verb.split(), "--application", "cg", "--problem-size", 700, *given, option, value)
+    assert (status, out, f"{option} is " in err, err.count("\n")) == (2, "", True, 1)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--processors", ""),
+        ("--runs-on", ","),
+        ("--runs-on", ""),
+        ("--problem-size", "inf"),
+        ("--problem-size", "nan"),
+        ("--problem-size", -4),
+    ],
+)
+def test_a_plan_names_the_option_that_is_wrong(asked: tuple[object, ...], metasched: Callable[..., Answer]) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    status, out, err = metasched("plan", "m.json", "--budget", 50, *asked)
+    assert (status, out, f"{asked[0]} is " in err, err.count("\n")) == (2, "", True, 1)

@@ -12,9 +12,8 @@ import typer
 from rich import box
 
 from metasched.cli import options, output
-from metasched.placement.clusters.constraints import parse_counts
 from metasched.plain_numbers import number_of
-from metasched.records import IDLE_CPU, InputError, Request, Run
+from metasched.records import IDLE_CPU, InputError, Request, Run, check_above_zero
 
 if TYPE_CHECKING:
     from metasched.predictors.contract import Floats, Plan
@@ -39,8 +38,9 @@ def plan_verb(
         ),
     ] = None,
     runs_on: Annotated[
-        str, typer.Option("--runs-on", help="Processors to run on; by default powers of two and those of --processors.")
-    ] = "",
+        str | None,
+        typer.Option("--runs-on", help="Processors to run on; by default powers of two and those of --processors."),
+    ] = None,
     cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")] = IDLE_CPU,
     bandwidth: Annotated[
         float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
@@ -77,14 +77,14 @@ def plan_verb(
 
 
 def _choices(
-    learned: Sequence[Run], problem_size: list[float] | None, processors: str | None, runs_on: str, *, where: str
+    learned: Sequence[Run], problem_size: list[float] | None, processors: str | None, runs_on: str | None, *, where: str
 ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
     """N and P of the placements to predict, and of the runs that can be made."""
-    counts = sorted({run.processors for run in learned}) if processors is None else parse_counts(processors)
-    if processors is not None and not counts:
-        raise InputError("--processors is empty, expected such as 8,16")
-    asked = problem_size or [max((run.problem_size for run in learned), default=0.0)]
-    if not counts or min(asked) <= 0:
+    counts = options.counts("--processors", processors) or sorted({run.processors for run in learned})
+    asked = problem_size or sorted(run.problem_size for run in learned)[-1:]
+    for size in asked:
+        check_above_zero("--problem-size", size)
+    if not counts or not asked:
         raise InputError("has learned no runs, expected --problem-size and --processors", where=where)
     smallest = min((run.problem_size for run in learned), default=min(asked))
     # Sizes in between are round numbers; others stay as they are, since not every application takes those near them.
@@ -92,7 +92,7 @@ def _choices(
     between = np.geomspace(smallest, max(asked), SIZES)[1:-1] if len(ends) > 1 else ()
     sizes = sorted({*ends, *(float(f"{n:.3g}") for n in between)})
     powers = (2**step for step in range(max(counts).bit_length()))
-    on = sorted({*parse_counts(runs_on)} if runs_on else {*counts, *powers})
+    on = sorted(options.counts("--runs-on", runs_on) or {*counts, *powers})
     if max(len(sizes) * len(on), len(asked) * len(counts)) > MOST:
         raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
     return [*product(asked, counts)], [*product(sizes, on)]

@@ -26,7 +26,7 @@ MOST_SHOWN = 1_000_000
 class Demanded:
     """The options that demand something of nodes and of the number of processors."""
 
-    processors: rankings.ProcessorsOption = ""
+    processors: rankings.ProcessorsOption = None
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None
     most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None
@@ -47,7 +47,7 @@ class Demanded:
         """
         alone = self.most_per_node is None and settings.threads == 1
         found: dict[str, Any] = {
-            "processors": rankings.counts(self.processors, where="--processors"),
+            "processors": options.counts("--processors", self.processors),
             "min_processors": self.min_processors,
             "max_processors": self.max_processors,
             "per_node": settings.processes_per_node if alone else self.most_per_node,
@@ -81,7 +81,9 @@ class Wanted:
     power_cap: Annotated[
         float | None, typer.Option(help="Most that a cluster may draw, with its other jobs and idle nodes (W).")
     ] = None
-    frequencies: Annotated[str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")] = ""
+    frequencies: Annotated[
+        str | None, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")
+    ] = None
     pareto: Annotated[bool, typer.Option("--pareto", help="Show only the Pareto front of the weighted terms.")] = False
     saving: Annotated[
         float, typer.Option(help="Smallest fraction of the time that doubling the processors must save.")

@@ -14,16 +14,15 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.node_names import fold
-from metasched.placement.clusters.constraints import parse_counts
 from metasched.placement.explaining.documents import RankingTable
 from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.plain_numbers import plain, processes
 from metasched.records import InputError, Placement, ResourceSet, Settings
-from metasched.validation import Located, first_error
+from metasched.validation import first_error
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
-ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
+ProcessorsOption = Annotated[str | None, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
 EfficiencyOption = Annotated[
     float | None,
     typer.Option("--least-efficiency", help="Least parallel efficiency relative to the fewest processors, 0 for any."),
@@ -59,20 +58,16 @@ def weights_of(policy: Policy) -> list[str]:
     return ["energy=1"] if policy is Policy.min_energy else ["time=1"]
 
 
-def clocks(text: str) -> tuple[float, ...]:
-    """The clocks (MHz) that an option such as 1800,2400 lists; InputError where one is no number above 0."""
+def clocks(text: str | None) -> tuple[float, ...]:
+    """The clocks (MHz) that ``--frequencies`` lists, none without it; InputError where one is no number above 0."""
+    if text is None:
+        return ()
     try:
-        return tuple(Settings(frequency=float(part)).frequency or 0.0 for part in text.split(",") if text)
+        return tuple(Settings(frequency=float(part)).frequency or 0.0 for part in text.split(","))
     except InputError as error:
         raise InputError(str(error), where="--frequencies") from None
     except ValueError:
         raise InputError(f"--frequencies is {text!r}, expected MHz such as 1800,2400") from None
-
-
-def counts(text: str, *, where: str) -> tuple[int, ...]:
-    """Numbers of processors written as 1,2,4-8."""
-    with Located(where):
-        return parse_counts(text)
 
 
 def count(chosen: ResourceSet) -> str:

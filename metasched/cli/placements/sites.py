@@ -39,7 +39,7 @@ def rank_sites(
     *,
     application: rankings.ApplicationOption,
     problem_size: rankings.SizeOption,
-    processors: rankings.ProcessorsOption = "",
+    processors: rankings.ProcessorsOption = None,
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
     stated: options.SettingsOptions,
@@ -58,7 +58,7 @@ def rank_sites(
     asked: dict[str, Any] = {
         "application": application, "problem_size": problem_size, "data": data, "held_by": held_by or [],
         "sites": only or [], "min_processors": min_processors, "max_processors": max_processors,
-        "processors": rankings.counts(processors, where="--processors") or None,
+        "processors": options.counts("--processors", processors) or None,
         **(settings.as_dict() if stated != options.SettingsOptions() else {}),
     }  # fmt: skip
     asked = {name: value for name, value in asked.items() if value is not None and value != []}

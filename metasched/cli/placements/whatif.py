@@ -34,7 +34,7 @@ def whatif(
     given: Given,
     drain: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = "",
     times: Annotated[float, typer.Option(help="Factor on the problem size.")] = 1.0,
-    processors: rankings.ProcessorsOption = "",
+    processors: rankings.ProcessorsOption = None,
     least_efficiency: rankings.EfficiencyOption = None,
     checkpoint: Annotated[
         float | None, typer.Option(help="Seconds that a checkpoint takes; adds the effect of failures.")
@@ -62,7 +62,7 @@ def whatif(
     size, settings = problem_size * times, stated.settings(frequency)
     gone = unfold_names(drain, "--drain")
     demands = {"least_efficiency": least_efficiency}
-    changes = demands | {"processors": rankings.counts(processors, where="--processors")}
+    changes = demands | {"processors": options.counts("--processors", processors)}
     Constraints().with_demands(changes)
     if given.clusters is not None:
         scene = given.scene(application, settings)
