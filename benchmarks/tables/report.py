@@ -39,7 +39,7 @@ def page(
 ) -> str:
     """docs/results.md."""
     chose = (
-        f"All campaigns have seed {seed}: they chose nothing in any model, which were designed on seed {DESIGN.seed}."
+        f"All campaigns have seed {seed}; the models were designed on seed {DESIGN.seed}, and nothing was chosen here."
         if seed != DESIGN.seed
         else f"**All campaigns have seed {seed}, on which the models were chosen: no figure here is a claim.**"
     )
@@ -51,9 +51,10 @@ def page(
         "run by run. PPE is the percentage prediction error; *paper* is the mean PPE that Sanjay & Vadhiyar 2008 "
         "report for the real cluster that the row imitates (single model / multiple models), on other hardware and "
         "therefore for orientation only. *True form* knows the program's terms from its source, and how many processes "
-        "share a link, and fits their coefficients to the training runs: what it misses, the two minima do not tell.",
-        "Extra-P knows P and N only, none of the loads: its column is the same in both tables; models were made once "
-        "from the training runs, moved to a grid of sizes as it demands (`benchmarks/tables/extra_p.py`)."
+        "share a link, and fits their coefficients to the training runs: what it misses cannot be seen from the two "
+        "minima.",
+        "Extra-P knows P and N, but no loads, so its column is the same in both tables. Its models were made once, "
+        "from the training runs moved to the grid of sizes that it requires (`benchmarks/tables/extra_p.py`)."
         if extra_p
         else "Extra-P was not installed (`pip install 'metasched[peers]'`), so its column is empty.",
     ]
@@ -64,7 +65,7 @@ def page(
     for loads in LOADS:
         parts += [f"## Tables 3 and 4, {loads} loads", _errors(judged, loads, extra_p)]
     parts += ["## Targets", table(_targets(judged, ported, extra_p))]
-    parts += ["## What of the paper the published method shows here", _published(judged)]
+    parts += ["## Findings of the paper, with the published method", _published(judged)]
     parts += ["## Fig. 4", "![Error over time](pictures/fig4-eigen-intel-random.png)"]
     parts += ["## Table 5: loss of a scheduler that trusts the predictions", _losses(judged)]
     if ported:
@@ -180,7 +181,7 @@ def _published(judged: Sequence[Judged]) -> str:
     ]
     where = (
         f"Several models beat one on: {_rows(holds)}. They do not on: {_rows(fails)}. "
-        "What the sorted list does where they do not: [models](models.md)."
+        "[Models](models.md#which-results-of-the-paper-are-reproduced) says why."
     )
     return "\n".join(lines) + "\n\n" + where
 
@@ -198,10 +199,10 @@ def _lost(losses: Sequence[float]) -> str:
 
 def _losses(judged: Sequence[Judged]) -> str:
     text = (
-        "Runs of a row in ten groups of neighbouring problem sizes; of each group the run with the least predicted "
-        "time (robust) is chosen, the loss is how much longer it took than the group's shortest. The paper's for "
-        f"molecular dynamics: {', '.join(f'{loss:g}' for loss in SCHEDULING_LOSS)} %. A scheduler that trusts the true "
-        f"form loses {_lost([loss for one in judged for loss in one.true_form.losses])}."
+        "The runs of a row form ten groups of neighbouring problem sizes. In each group the run with the least "
+        "predicted time (robust) is chosen; the loss is how much longer it took than the shortest run of the group. In "
+        f"the paper the losses for molecular dynamics are {', '.join(f'{loss:g}' for loss in SCHEDULING_LOSS)} %. A "
+        f"scheduler that trusts the true form loses {_lost([loss for one in judged for loss in one.true_form.losses])}."
     )
     lines = [
         "| row | " + " | ".join(f"losses (%), {loads} loads" for loads in LOADS) + " | true form, observed |",
@@ -218,9 +219,8 @@ def _losses(judged: Sequence[Judged]) -> str:
 
 def _overhead(judged: Sequence[Judged]) -> str:
     text = (
-        "The paper's list, and ours. What the paper adds to its own way holds for ours too: loads have to be monitored "
-        "while the experiments run, a model that is ported costs twenty short idle runs on each cluster, and each run "
-        "that is learned costs a refit beside the predictions."
+        "The paper's list, with the robust method. For both that and the paper's own, loads have to be monitored while "
+        "the experiments run, a port costs twenty short idle runs on each cluster, and each learned run a refit."
     )
     runs = int(np.median([one.training[0] for one in judged]))
     seconds = float(np.median([one.training[1] for one in judged]))

@@ -51,10 +51,10 @@ def section(ported: Sequence[Ported]) -> str:
     """The table."""
     text = (
         "A model is learned from all runs of the reference campaign, ported with five idle runs on one and fifteen on "
-        "two processors of both clusters and with their numbers of nodes, and asked with observed loads ([porting]"
+        "two processors of both clusters and with their numbers of nodes, and predicts with observed loads ([porting]"
         "(porting.md)). *Before* is the mean PPE over all runs to predict, none of them learned; *after* that from run "
         f"{porting.LEARNED + 1} on, each learned once it was predicted; *coverage* is that of the 90 % intervals. The "
-        "paper's column is its average PPE, nothing learned on the target."
+        "paper's column is its average PPE, without learning on the target."
     )
     lines = [
         f"| port | Rcpu | Rbw | before | coverage | after {porting.LEARNED} | coverage | paper |",
