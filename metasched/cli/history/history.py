@@ -213,6 +213,9 @@ def report_verb(
 
     if (log is None) != from_store:
         raise InputError("expected a LOG or --from-store, and not both")
+    if log is not None and (given := cluster or database or config):
+        option = "--cluster" if cluster else "--database" if database else "--config"
+        raise InputError(f"{option} {given} selects stored jobs, expected --from-store in place of a LOG")
     if log is not None:
         with output.working(f"reading {log.name}"):
             recorded, title = read_job_log(log), f"Jobs of {log.name}"
@@ -221,6 +224,9 @@ def report_verb(
             known = tuple(store.past_jobs.counts())
             if cluster is None and len(known) > 1:
                 raise InputError(f"there are jobs of {', '.join(known)}, expected --cluster to name one")
+            if known and cluster is not None and cluster not in known:
+                expected = ", ".join(map(repr, known))
+                raise InputError(f"no jobs of {cluster} are known, expected one of {expected}", where="--cluster")
             recorded = store.past_jobs.log(known if cluster is None else [cluster])
         title = f"Jobs of {cluster or next(iter(known), '') or 'the cluster'}"
     jobs, size, said = _on(recorded, processors)

@@ -34,13 +34,15 @@ def wait(
 
     The daemon simulates the queue with the predicted run times of its jobs.
     """
-    given = (partition, processors, requested)
-    if job is not None and any(given):
-        raise InputError(
-            "a job and --partition, --processors or --requested are given, expected either the job or these options"
-        )
-    if any(given):
-        if not all(given):
+    described = {
+        "--partition": partition, "--processors": processors, "--requested": requested, "--user": user,
+        "--name": job_name,
+    }  # fmt: skip
+    given = [option for option, value in described.items() if value]
+    if job is not None and given:
+        raise InputError(f"a job and {', '.join(given)} are given, expected either the job or these options")
+    if given:
+        if not (partition and processors and requested):
             raise InputError("expected all of --partition, --processors and --requested")
         asked: dict[str, Any] = {
             "partition": partition, "processors": processors, "requested_time": requested, "name": job_name,
@@ -56,12 +58,11 @@ def wait(
             )
         return
     query = "" if cluster is None else f"?{urlencode({'cluster': cluster})}"
-    one = None if job is None else ask_daemon(config, url, "GET", f"/v1/waits/{quote(job, safe='')}{query}")
+    found = ask_daemon(config, url, "GET", f"/v1/waits{'' if job is None else '/' + quote(job, safe='')}{query}")
     if as_json:
-        output.print_json(one if one is not None else ask_daemon(config, url, "GET", "/v1/waits"))
-        return
-    jobs = [one] if one is not None else ask_daemon(config, url, "GET", "/v1/waits")
-    output.show(_table(jobs), empty="no job is pending")
+        output.print_json(found)
+    else:
+        output.show(_table(found if job is None else [found]), empty="no job is pending")
 
 
 def _table(jobs: list[dict[str, Any]]) -> Table:

@@ -50,9 +50,11 @@ def forget(asked: ForgetUserIn, history: TheHistory, client: Admin) -> dict[str,
 
 
 @router.get("/waits")
-def waits(queues: TheQueues, clock: TheClock, client: Reader) -> list[dict[str, Any]]:
+def waits(queues: TheQueues, clock: TheClock, client: Reader, cluster: ClusterQuery = None) -> list[dict[str, Any]]:
     """The waits of jobs in the queues that the client may see: their own, or all for an administrator."""
-    return queues.waiting(clock.now(), client.sees)[:MOST]
+    if cluster is not None and not queues.heard(cluster):
+        raise NotNowError(f"no queue of {cluster} is known yet")
+    return queues.waiting(clock.now(), client.sees, cluster)[:MOST]
 
 
 @router.get("/waits/{job}")

@@ -77,11 +77,21 @@ class Queues:
         self._queues = self._queues | {source: _Queue(now, by_number, lines, starts)}
         return with_queue_waits(partitions, jobs, lines)
 
-    def waiting(self, now: float, shown: Callable[[str], bool] = lambda user: True) -> list[dict[str, Any]]:
-        """The waits of the jobs that wait, of users that are shown, in the order of the queues."""
+    def waiting(
+        self, now: float, shown: Callable[[str], bool] = lambda user: True, source: str | None = None
+    ) -> list[dict[str, Any]]:
+        """The waits of the jobs that wait, of users that are shown, in the order of the queues: of a scheduler or all.
+
+        Parameters
+        ----------
+        now : the time (s).
+        shown : whether the jobs of a user are.
+        source : the scheduler, all where None.
+        """
         return [
-            self._document(source, queue, job, now)
-            for source, queue in self._queues.items()
+            self._document(name, queue, job, now)
+            for name, queue in self._queues.items()
+            if source in (None, name)
             for job in queue.jobs.values()
             if job.ran is None and shown(job.user)
         ]

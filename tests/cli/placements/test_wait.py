@@ -22,7 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def consult(config: Any, url: Any, method: str, path: str, document: Any = None) -> Any:
         answer.append((method, path, document))
-        return MORE if method == "POST" else [JOB, JOB | {"wait": None}] if path == "/v1/waits" else JOB
+        return MORE if method == "POST" else JOB if path.startswith("/v1/waits/") else [JOB, JOB | {"wait": None}]
 
     monkeypatch.setattr(verb, "ask_daemon", consult)
     return answer
@@ -41,6 +41,8 @@ def test_a_job_is_asked_for_by_its_number(asked: list[Any], capsys: pytest.Captu
 def test_all_jobs_that_wait_are_shown(asked: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads(_run(capsys, "--json")[1])) == 2
     assert _run(capsys)[1].count("waiting") == 2
+    assert _run(capsys, "--cluster", "c&d")[1].count("waiting") == 2
+    assert [path for _, path, _ in asked] == ["/v1/waits", "/v1/waits", "/v1/waits?cluster=c%26d"]
 
 
 def test_a_job_that_is_not_submitted_is_described(asked: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +56,9 @@ def test_a_job_that_is_not_submitted_is_described(asked: list[Any], capsys: pyte
     ("words", "message"),
     [
         (("7", "--partition", "p"), "expected either the job or these options"),
+        (("7", "--user", "ada"), "a job and --user are given, expected either the job or"),
         (("--processors", "4"), "expected all of"),
+        (("--name", "solve"), "expected all of"),
     ],
 )
 def test_half_a_question_is_refused(

@@ -521,6 +521,8 @@ def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemo
     ada, admin = _as(daemon, "reader", "ada"), _as(daemon, "admin")
     assert [each["job"] for each in ada.get("/v1/waits").json()] == ["101"]
     assert [each["job"] for each in admin.get("/v1/waits").json()] == ["101", "102"]
+    assert [each["job"] for each in admin.get("/v1/waits?cluster=c").json()] == ["101", "102"]
+    assert admin.get("/v1/waits?cluster=unheard").status_code == 503
     assert [client.get("/v1/waits/102").status_code for client in (ada, admin)] == [404, 200]
     assert [admin.get(f"/v1/waits/103?cluster={name}").status_code for name in ("c", "unheard")] == [404, 503]
     question = {"user": "ada", "processors": 4, "requested_time": 7200, "name": "solve", "partition": "p"}
