@@ -92,11 +92,11 @@ static const char* const NAMES[] = {
     "init",      "finalize",  "send",    "isend",      "ssend",    "issend",    "bsend",    "rsend",  "recv",
     "irecv",     "sendRecv",  "wait",    "waitall",    "barrier",  "bcast",     "reduce",   "allreduce", "gather",
     "gatherv",   "scatter",   "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "reducescatter", "scan",
-    "exscan"};
+    "exscan",    "cancel"};
 enum Name {
   INIT, FINALIZE, SEND, ISEND, SSEND, ISSEND, BSEND, RSEND, RECV, IRECV, SENDRECV, WAIT, WAITALL, BARRIER, BCAST,
   REDUCE, ALLREDUCE, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, REDUCESCATTER,
-  SCAN, EXSCAN
+  SCAN, EXSCAN, CANCEL // of a receive that began before
 };
 
 static Table actions, bodies, betweens;

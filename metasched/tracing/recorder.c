@@ -176,7 +176,18 @@ CALL_KNOWN_BEHIND(Recv_init, POSTED_TO, POSTED_BY, , POSTED_BY,
 CALL(Start, (MPI_Request * request), (request), started(*request, &computed))
 CALL(Startall, (int count, MPI_Request requests[]), (count, requests),
      for (int i = 0; i < count; i++) started(requests[i], &computed))
-CALL(Request_free, (MPI_Request * request), (request), Asked* found = find(*request); if (found) remove_asked(found))
+CALL(Cancel, (MPI_Request * request), (request), give_up(*request))
+// The end of a receive that is to be cancelled waits for nobody, and tells whether it was.
+CALL(Request_free, (MPI_Request * request), (request), Asked* found = find(*request);
+     if (found && found->given_up && !found->persistent) {
+       const MPI_Request ahead = *request;
+       MPI_Status answer;
+       const int status = PMPI_Wait(request, &answer);
+       waited(ahead, &answer, &computed);
+       ended_owing(computed);
+       return status;
+     }
+     if (found) remove_asked(found))
 
 // A status in the place of one that the program does not want.
 #define ANSWERED                                                                                                           \

@@ -12,6 +12,7 @@ typedef struct {
   int64_t source, target, tag, size;
   int persistent, started; // and not waited for
   int open;                // a receive of which only its end tells the source and the tag
+  int given_up;            // a receive of which only its end tells whether it was cancelled in time
   size_t next;             // of those with the same hash, counted from 1
 } Asked;
 static Asked* asked;
@@ -72,7 +73,7 @@ static void remove_asked(Asked* found)
   *place     = found->next;
   found->next = asked_free;
   asked_free  = at;
-  open_receives -= found->open;
+  open_receives -= found->open || found->given_up;
 }
 
 static Asked sent_to(Members members, int peer, int tag, int64_t size, enum Name name)
@@ -110,6 +111,19 @@ static void started(MPI_Request request, Work* computed)
     counted(&others);
 }
 
+// A receive that is to be cancelled stands among the actions already, unless it is open.
+static void give_up(MPI_Request request)
+{
+  static Unrecorded others = {.name = "MPI_Cancel"};
+  Asked* found             = find(request);
+  if (found && found->name != IRECV)
+    counted(&others);
+  else if (found && !found->open && !found->given_up) {
+    found->given_up = 1;
+    open_receives++;
+  }
+}
+
 // The bytes of a message that came, as far as its status tells.
 static int64_t received(const MPI_Status* status, int from_none, int64_t room)
 {
@@ -126,15 +140,21 @@ static int settled(MPI_Request request, const MPI_Status* status, Asked* one, Wo
   if (!found || !found->started)
     return 0;
   *one = *found;
-  if (found->persistent)
-    found->started = 0;
-  else
+  if (!found->persistent)
     remove_asked(found);
-  if (one->open) {
-    int cancelled = 0;
+  else {
+    found->started = 0;
+    open_receives -= found->given_up;
+    found->given_up = 0;
+  }
+  int cancelled = 0;
+  if (one->open || one->given_up)
     PMPI_Test_cancelled(status, &cancelled);
-    if (cancelled)
-      return 0;
+  if (cancelled && one->given_up)
+    ADD(*computed, CANCEL, 0, one->source, one->tag, one->size, BYTES);
+  if (cancelled)
+    return 0;
+  if (one->open) {
     one->source = rank_among(one->members, status->MPI_SOURCE);
     one->tag    = status->MPI_TAG;
     one->size   = received(status, one->source < 0, one->size);

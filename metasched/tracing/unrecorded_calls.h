@@ -39,7 +39,6 @@ LARGE_COUNTS(Sendrecv)
 LARGE_COUNTS(Sendrecv_replace)
 WITH_LARGE_COUNTS(Isendrecv)
 WITH_LARGE_COUNTS(Isendrecv_replace)
-NOT_RECORDED(MPI_Cancel)
 
 // Partitioned communication.
 NOT_RECORDED(MPI_Psend_init)

@@ -15,7 +15,7 @@ from metasched.records import InputError
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
 from metasched.tracing.recording import record, recorder
-from tests.system.real_mpi import LAUNCHERS, MPIRUN, allow_root, built, calls, compiler_of
+from tests.system.real_mpi import LAUNCHERS, MPIRUN, allow_root, built, calls, compiler_of, recorded
 
 pytestmark = [
     pytest.mark.system,
@@ -429,6 +429,63 @@ def test_actions_follow_from_what_mpi_answers(library: str, tmp_path: Path, caps
     assert calls(trace, 2) == DONE.splitlines()
     # At a border a persistent request without a partner begins, but nobody waits for it.
     assert [each for each in calls(trace, 0) if each.startswith("waitall")] == ["waitall 2"] * 4
+
+
+#: Receives that are cancelled before anything comes, ended in several ways, and one whose message is there by then.
+GIVEN_UP = r"""
+#include <mpi.h>
+int main(int argc, char** argv)
+{
+  int rank, n, flag = 0;
+  double out = 0, in[3];
+  MPI_Request requests[3];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  const int next = (rank + 1) % n, before = (rank + n - 1) % n;
+  for (int step = 0; step < 3; step++) {
+    MPI_Irecv(in, 1, MPI_DOUBLE, before, 6, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 1, 1, MPI_DOUBLE, before, 7, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(&out, 1, MPI_DOUBLE, next, 7, MPI_COMM_WORLD, &requests[2]);
+    MPI_Cancel(&requests[0]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+  }
+  MPI_Irecv(in, 1, MPI_DOUBLE, before, 6, MPI_COMM_WORLD, requests);
+  MPI_Cancel(requests);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+  MPI_Irecv(in, 2, MPI_DOUBLE, before, 6, MPI_COMM_WORLD, requests);
+  MPI_Cancel(requests);
+  while (!flag)
+    MPI_Test(requests, &flag, MPI_STATUS_IGNORE);
+  MPI_Irecv(in, 1, MPI_DOUBLE, MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, requests);
+  MPI_Cancel(requests);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+  MPI_Irecv(in, 1, MPI_DOUBLE, before, 6, MPI_COMM_WORLD, requests);
+  MPI_Cancel(requests);
+  MPI_Request_free(requests);
+  MPI_Recv_init(in, 1, MPI_DOUBLE, before, 6, MPI_COMM_WORLD, requests);
+  MPI_Start(requests);
+  MPI_Cancel(requests);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+  MPI_Request_free(requests);
+  MPI_Send(&out, 1, MPI_DOUBLE, next, 8, MPI_COMM_WORLD);
+  MPI_Probe(before, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Irecv(in, 1, MPI_DOUBLE, before, 8, MPI_COMM_WORLD, requests);
+  MPI_Cancel(requests);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_receives_that_are_cancelled_are_none(library: str, tmp_path: Path) -> None:
+    found = recorded(GIVEN_UP, library, 3, tmp_path)
+    step = ["irecv 0 7 8 -1", "isend 2 7 8 -1", "waitall 2"]
+    too_late = ["send 2 8 8 -1", "irecv 0 8 8 -1", "wait 0 1 8"]
+    assert calls(found.trace, 1) == ["init", *3 * step, *too_late, "finalize"]
+    assert found.unrecorded == {}
 
 
 #: Arguments that mean nothing to a process may be anything, and MPI answers what is wrong where a program asks it to.

@@ -57,6 +57,23 @@ def test_loops_and_computing_times_come_back(tmp_path: Path) -> None:
     assert (found.duration, found.cut) == (1.5, ())
 
 
+def test_receives_that_were_cancelled_are_left_out_with_what_cancels_them(tmp_path: Path) -> None:
+    actions = [*ACTIONS, "irecv 1 3 8 -1", "cancel 1 3 8 -1", "cancel 1 9 8 -1"]
+    program = [0, 5, 5, *([1, 5, 2, 6, 3] * 4), 6, 7, 6, 4]
+    other = [0, *([1, 2, 3] * 4), 4]
+    mine = file_of(0, 2, actions, program).replace("t 0 1 1 2000000", "t 0 5 1 100\nt 5 5 1 200\nt 5 1 1 300")
+    found = read_recorded(
+        written(tmp_path / "run", mine, file_of(1, 2, [each.replace(" 1 0 8", " 0 0 8") for each in ACTIONS], other))
+    )
+    mine, others = ([found.trace.table.text(action) for action in one.tolist()] for one in found.trace.processes)
+    assert mine[:3] == ["init", "compute 600", "isend 1 0 8 -1"]
+    assert [each.replace(" 1 0 8", " 0 0 8") for each in mine if "compute" not in each] == [
+        each for each in others if "compute" not in each
+    ]
+    assert len(mine) == len(others)
+    assert "cancel" not in {shape.name for shape in found.trace.table.shapes}
+
+
 @given(st.lists(st.integers(1, 3), max_size=60))
 def test_any_program_comes_back(program: list[int]) -> None:
     bodies: list[str] = []

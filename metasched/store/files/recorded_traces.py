@@ -28,8 +28,11 @@ from metasched.store.files.whole_files import refusal
 from metasched.validation import Located
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 HEADER = "metasched-trace 1"
+#: What ends a receive that was begun by the same words, without a message.
+CANCEL = "cancel"
 #: How computation is known: by processor time alone, by a counter beside it, or counted by valgrind, which is slow.
 TIME, PERF, VALGRIND = WAYS = ("time", "perf", "valgrind")
 #: That of traces that state instructions.
@@ -205,23 +208,57 @@ def _actions(
     """A process's actions by their numbers in the table, with the computation between them."""
     numbers = []
     for text in one.actions:
-        if text not in known:
-            name, *words = text.split()
+        name, *words = text.split()
+        if name != CANCEL and text not in known:
             known[text] = table.add(name, tuple(int(word) for word in words))
-        numbers.append(known[text])
+        numbers.append(known.get(text, -1))
     sequence = unfolded(one.program)
     pairs = np.stack([np.concatenate([[-1], sequence[:-1]]), sequence]) if sequence.size else np.zeros((2, 0), np.int64)
     codes, which = np.unique(pairs[0] * len(one.actions) + pairs[1], return_inverse=True)
-    before = np.zeros(codes.size, dtype=np.int64)
+    amounts = np.zeros(codes.size)
     for place, code in enumerate(codes.tolist()):
         last, after = divmod(code, len(one.actions))
         # Between any two calls there is some, so that runs that differ by a tick of the clock have one program.
-        amount = float(f"{max(one.between.get((last, after), (0.0, 0.0))[column], 1.0):.6g}")
-        if last >= 0 and amount not in works:
-            works[amount] = table.add("compute", (amount,))
-        before[place] = works[amount] if last >= 0 else -1
-    both = np.stack([before[which.reshape(-1)], np.array(numbers, dtype=np.int64)[sequence]], axis=1).ravel()
+        if last >= 0:
+            amounts[place] = max(one.between.get((last, after), (0.0, 0.0))[column], 1.0)
+    amount, kept = amounts[which.reshape(-1)], ~_cancelled(one.actions, sequence)
+    if not kept.all():
+        # What was computed before a call that is left out is done before the next one.
+        places = np.flatnonzero(kept)
+        amount = np.add.reduceat(amount, np.concatenate([[0], places + 1])[: places.size])
+        sequence = sequence[kept]
+    before, which = _numbered(amount, table, works)
+    both = np.stack([before[which], np.array(numbers, dtype=np.int64)[sequence]], axis=1).ravel()
     return both[both >= 0].astype(np.int32)
+
+
+def _numbered(amounts: Floats, table: ActionTable, works: dict[float, int]) -> tuple[Ints, Ints]:
+    """Distinct amounts of computation by their numbers in the table (-1 for none), and which of them each amount is."""
+    distinct, which = np.unique(amounts, return_inverse=True)
+    numbers = []
+    for amount in (float(f"{each:.6g}") for each in distinct.tolist()):
+        if amount and amount not in works:
+            works[amount] = table.add("compute", (amount,))
+        numbers.append(works[amount] if amount else -1)
+    return np.array(numbers, dtype=np.int64), which.reshape(-1)
+
+
+def _cancelled(actions: Sequence[str], sequence: Ints) -> NDArray[np.bool_]:
+    """Which actions of a sequence are receives that were cancelled, the last of those like it, or cancel one."""
+    found = np.zeros(sequence.size, dtype=np.bool_)
+    parts = [action.partition(" ") for action in actions]
+    given_up = {what for name, _, what in parts if name == CANCEL}
+    alike = {at: what for at, (name, _, what) in enumerate(parts) if what in given_up and name in ("irecv", CANCEL)}
+    begun: dict[str, list[int]] = {what: [] for what in given_up}
+    for place in np.flatnonzero(np.isin(sequence, [*alike])).tolist():
+        number = int(sequence[place])
+        same = begun[alike[number]]
+        if parts[number][0] == CANCEL:
+            found[[place, *same[-1:]]] = True
+            del same[-1:]
+        else:
+            same.append(place)
+    return found
 
 
 def _lines(path: Path) -> Iterator[str]:
