@@ -10,6 +10,7 @@ import numpy as np
 
 from metasched.predictors.contract import ByColumns, Columns, Floats, Predictions
 from metasched.predictors.memory.calibration import Calibration, score
+from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, Run, Settings
@@ -39,6 +40,8 @@ class LogRegression(ByColumns):
 
     def fit(self, runs: Iterable[Run]) -> LogRegression:
         """Fit to runs and forget everything learned before."""
+        runs = tuple(runs)
+        refuse_unrepresentable(runs)
         self.window = RunWindow(runs, self.window.capacity)
         self.calibration = Calibration()
         self._refit()
@@ -46,6 +49,8 @@ class LogRegression(ByColumns):
 
     def learn(self, run: Run) -> None:
         """Take one more run into account."""
+        if not representable(run):
+            return
         predicted = self.under(run.settings).predict(run.request).execution_time
         self.calibration = self.calibration.learned(score(run.execution_time, predicted, SPREAD))
         self.window.add(run)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -8,7 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from metasched.fitting import METHODS
 from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas import published as published_module
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
@@ -18,6 +21,7 @@ from metasched.records import InputError, Request, Run
 from tests.predictors.made import runs, true_time
 
 Adaptive = PublishedPredictor | RobustPredictor
+LEARNERS = [PublishedPredictor, RobustPredictor, RidgeQuadratic, METHODS["spmd"], MeteredPredictor]
 BOTH = pytest.mark.parametrize("make", [PublishedPredictor, RobustPredictor], ids=["published", "robust"])
 
 
@@ -47,16 +51,32 @@ def test_no_requests_get_no_predictions(make: Callable[[], Predictor]) -> None:
     assert predictor.predict_many([], [], [], []).execution_time.shape == (0,)
 
 
-@BOTH
-@pytest.mark.parametrize("changed", [{"problem_size": 1e80}, {"execution_time": 1e-80}, {"execution_time": 1e300}])
+@pytest.mark.parametrize("make", LEARNERS)
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"problem_size": 1e80}, "most 1e+36"),
+        ({"execution_time": 1e-80}, "least 1e-36"),
+        ({"execution_time": 1e300}, "most 1e+36"),
+        ({"processors": 10**300}, "most 1e+36"),
+        ({"min_avg_avail_cpu": 5e-324}, "least 1e-36"),
+        ({"min_avg_avail_bw": 1e308}, "most 1e+36"),
+        ({"threads": 10**40}, "most 1e+36"),
+        ({"parameter:tolerance": 5e-324}, "least 1e-36"),
+        ({"parameter:tolerance": -5e-324}, "most -1e-36"),
+        ({"parameter:tolerance": -1e308}, "least -1e+36"),
+    ],
+)
 def test_runs_that_cannot_be_computed_with_are_refused_and_not_learned(
-    make: Callable[..., Adaptive], changed: dict[str, float]
+    make: Callable[..., RobustPredictor], changed: dict[str, float], expected: str
 ) -> None:
     *known, last = runs(30)
-    with pytest.raises(InputError, match="their numbers are too large or too small"):
-        make("made", "c8").fit([*known, replace(last, **changed)])
+    ((name, value),) = changed.items()
+    given = replace(last, **changed) if hasattr(last, name) else replace(last, extra={name: repr(value)})
+    with pytest.raises(InputError, match=re.escape(f"{name} is {value:g}, expected at {expected}: no model")):
+        make("made", "c8").fit([*known, given])
     predictor = make("made", "c8").fit(known)
-    predictor.learn(replace(last, **changed))
+    predictor.learn(given)
     assert predictor.window.seen == len(known)
 
 

@@ -34,7 +34,7 @@ from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
-from metasched.predictors.memory.representable import representable
+from metasched.predictors.memory.representable import LARGEST_DIGITS, refuse_unrepresentable, representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.learning import AT_ONCE, REVISIT, imagined
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -127,6 +127,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
     def fit(self, runs: Iterable[Run]) -> MeteredPredictor:
         """Fit to training runs and forget everything learned before."""
         runs = at_least_one(runs)
+        refuse_unrepresentable(runs)
         self.window = RunWindow(runs, self.window.capacity)
         self._refit(imagined(), None)
         return self
@@ -521,15 +522,17 @@ def _misread(runs: Sequence[Run]) -> list[bool]:
     """Which runs have a mean power that is no power of this application, as where a counter jumped.
 
     Power grows with the processors at most in proportion, and never falls with them: a run is left out if it is more
-    than :data:`MISREAD` times off the range between both for the median run.
+    than :data:`MISREAD` times off the range between both for the median run, or if its energy is too large or too small
+    to be computed with.
     """
     if not runs:
         return []
-    watts = np.log([(run.energy or math.nan) / run.execution_time for run in runs])
-    processors = np.log([run.processors for run in runs])
+    energies = np.log([run.energy or math.nan for run in runs])
+    watts = energies - np.log([run.execution_time for run in runs])
+    processors = np.log([float(run.processors) for run in runs])
     more, count = watts - np.median(watts), processors - np.median(processors)
     off = np.maximum(more - np.maximum(count, 0.0), np.minimum(count, 0.0) - more)
-    return [bool(each) for each in off > math.log(MISREAD)]
+    return [bool(each) for each in (off > math.log(MISREAD)) | (np.abs(energies) > LARGEST_DIGITS * math.log(10.0))]
 
 
 def _points(runs: Sequence[Run]) -> Floats:

@@ -23,6 +23,10 @@ from metasched.records import WITHOUT, InputError, Settings, has_words
 
 #: Words of one parameter that have columns of their own at most, and columns altogether.
 MOST_WORDS, MOST_COLUMNS = 8, 16
+#: Largest distance of a number from the middle, in ranges: the square of its effect stays within double precision.
+FARTHEST = 1e100
+#: Differences of logarithms up to this size are those of rounding.
+ROUNDING = 1e-9
 
 Kind = Literal["per_node", "threads", "clock", "power", "range", "word"]
 
@@ -64,10 +68,13 @@ class Column:
                 return math.nan
             raise InputError(f"parameter {self.name} is {given!r}, expected a number, as in the runs learned")
         if self.kind == "range":
-            return (given - self.middle) / self.unit
+            cell = (given - self.middle) / self.unit
+            if abs(cell) > FARTHEST:
+                raise InputError(f"parameter {self.name} is {given:g}, which is too far from those of the runs learned")
+            return cell
         if given <= 0.0:
             raise InputError(f"parameter {self.name} is {given:g}, expected a number above 0, as in the runs learned")
-        return math.log(given / self.middle)
+        return math.log(given) - math.log(self.middle)
 
     def number(self, cell: float) -> float:
         """What a cell of a number stands for."""
@@ -246,6 +253,7 @@ class SettingColumns:
         column, (low, high) = self.columns[place], self.ranges[place]
         cell = column.value(settings)
         far = 2.0 if column.kind == "range" else math.log(FAR)  # of a range, its own length
+        far += ROUNDING
         if column.kind == "word" or not (cell > high + far or cell < low - far):  # nor where none is given
             return ""
         value, least, most = (column.number(each) for each in (cell, low, high))

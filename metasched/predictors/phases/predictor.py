@@ -26,7 +26,7 @@ from metasched.predictors.contract import (
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
-from metasched.predictors.memory.representable import representable
+from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.phases.phase import PhaseModel, marks_of
 from metasched.records import InputError, Interval, Prediction, Request, Run
@@ -98,6 +98,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         InputError : there are no runs, or one does not have a mark for each process of each phase.
         """
         runs = at_least_one(runs)
+        refuse_unrepresentable(runs)
         names = tuple(dict.fromkeys(mark.phase for mark in runs[0].marks))
         for run in runs:
             check_marks(run, names)

@@ -94,8 +94,10 @@ class MeteredDocument(LearnedPart):
     def build(self) -> MeteredPredictor:
         """The predictor; the process of power is conditioned again on the window."""
         predictor = MeteredPredictor(self.application, self.cluster, capacity=self.times.capacity)
-        # Earlier versions kept runs, and counted them, whose numbers no times were learned from.
-        runs, times = [run for run in self.runs() if representable(run)], self.times.build()
+        runs, times = self.runs(), self.times.build()
+        if len(runs) != len(times.window):
+            # Earlier versions kept runs, and counted them, whose numbers no times were learned from.
+            runs = [run for run in runs if representable(run)]
         if len(runs) != len(times.window):
             raise InputError(f"window has {len(runs)} runs, expected the {len(times.window)} of times")
         predictor.window = RunWindow(runs, self.times.capacity, times.window.seen)

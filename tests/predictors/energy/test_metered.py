@@ -71,6 +71,20 @@ def test_a_meter_that_jumped_spoils_neither_the_energy_of_other_runs_nor_its_int
     assert after.high / after.low < 1.2 * before.high / before.low
 
 
+@pytest.mark.parametrize("energy", [5e-324, 1e308])
+def test_where_no_energy_can_be_computed_with_only_times_are_learned(energy: float) -> None:
+    runs = [replace(run, extra={**run.extra, "energy": repr(energy)}) for run in made(20, seed=1)]
+    predictor = MeteredPredictor("a", "c").fit(runs)
+    assert energy_predictor(predictor) is None
+    assert predictor.predict(runs[0].request).execution_time == pytest.approx(runs[0].execution_time, rel=0.3)
+
+
+def test_metered_runs_on_more_processors_than_machine_integers_count_are_learned() -> None:
+    runs = made(20, seed=1)
+    predictor = MeteredPredictor("a", "c").fit([*runs[1:], replace(runs[0], processors=10**20)])
+    assert energy_predictor(predictor) is not None
+
+
 @pytest.mark.parametrize(("fraction", "left_out"), [(1 / 25, False), (1 / 35, True)])
 def test_a_run_on_more_processors_may_draw_a_little_more_than_a_thirtieth_of_the_power(
     fraction: float, left_out: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,19 @@ def test_a_word_among_numbers_counts_as_not_given_where_it_was_learned_and_is_re
 def test_a_number_far_outside_what_was_learned_is_noted(asked: Settings, note: str) -> None:
     found = columns(Settings(2, 1, (("k", -1.0), ("steps", 100.0))), Settings(4, 4, (("k", 3.0), ("steps", 400.0))))
     assert found.doubts(asked) == ((note,) if note else ())
+
+
+@pytest.mark.parametrize("steps", [5e-324, 1e-30, 1.7e308])
+def test_a_number_far_from_those_learned_has_a_finite_cell(steps: float) -> None:
+    found = columns(*(Settings.of(parameters={"steps": value}) for value in (1e-30, 1e30)))
+    (cell,) = found.rows([Settings.of(parameters={"steps": steps})])[0]
+    assert cell == pytest.approx(math.log(steps))
+
+
+def test_a_number_that_is_too_far_in_ranges_to_be_computed_with_is_refused() -> None:
+    found = columns(*(Settings.of(parameters={"k": value}) for value in (-1e-30, 3e-30)))
+    with pytest.raises(InputError, match=r"parameter k is 1e\+308, which is too far from those of the runs learned"):
+        found.rows([Settings.of(parameters={"k": 1e308})])
 
 
 def on(**parameters: float | str) -> Settings:
