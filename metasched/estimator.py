@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from metasched.fitting import METHODS, fit
 from metasched.frames import rows_by_settings
 from metasched.predictors.contract import under
-from metasched.records import DEFAULT_SETTINGS, Run, Settings
+from metasched.records import DEFAULT_SETTINGS, Run, Settings, check_level
 from metasched.store import documents
 from metasched.store.files.runs import REQUEST_COLUMNS
 
@@ -101,8 +101,7 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def predict_interval(self, X: ArrayLike, level: float = 0.9) -> Floats:
         """Ends of the prediction intervals (s), array of shape (n, 2), each with its outcome by probability level."""
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level is {level}, expected a number between 0 and 1")
+        check_level("level", level)
         return self._predictions(X, level)[:, 1:]
 
     def _predictions(self, X: ArrayLike, level: float) -> Floats:

@@ -215,3 +215,11 @@ def test_a_parameter_has_words_where_at_least_half_of_its_values_are(values: lis
 @pytest.mark.parametrize(("outcome", "inside"), [(0.9, False), (1.0, True), (2.0, True), (2.1, False)])
 def test_an_interval_holds_its_ends(outcome: float, inside: bool) -> None:
     assert Interval(1.0, 2.0, 0.9).holds(outcome) is inside
+
+
+@pytest.mark.parametrize("name", ["problem_size", "processors", "available_cpu", "available_bandwidth"])
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_whole_numbers_beyond_double_precision_are_refused_in_a_line(name: str, digits: int) -> None:
+    asked = {"problem_size": 500.0, "processors": 4, "available_cpu": 0.9, "available_bandwidth": 90.0}
+    with pytest.raises(InputError, match=f"^{name} is too large a number, expected a "):
+        Request(**(asked | {name: 10**digits}))

@@ -158,12 +158,6 @@ def counts(option: str, text: str | None) -> tuple[int, ...]:
     return found
 
 
-def check_level(level: float) -> None:
-    """Refuse a level that is no probability."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"--level is {level:g}, expected a number between 0 and 1")
-
-
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     """A verb some of whose parameters are groups of options: dataclasses, each field an option with a default.
 

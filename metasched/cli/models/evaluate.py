@@ -13,7 +13,7 @@ import typer
 from metasched.cli import output
 from metasched.cli.models.analytic import Analytic
 from metasched.cli.models.fit import Method, MethodOption, matching
-from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level, grouped
+from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, grouped
 from metasched.fitting import Factory, unfitted
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictor, borrow, reason_of
@@ -24,7 +24,7 @@ from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluat
 from metasched.predictors.judging.groups import Group, judged_groups
 from metasched.predictors.judging.peers import PEERS
 from metasched.predictors.judging.report import Report
-from metasched.records import InputError
+from metasched.records import InputError, check_level
 from metasched.store.files.campaigns import Campaign, read_campaign
 from metasched.store.files.models import read_model
 
@@ -93,7 +93,7 @@ def evaluate_verb(
     A campaign may hold several applications and platforms: each application on each platform has a model of its own.
     A platform with few train rows, or none, also uses the runs on other platforms with --method robust.
     """
-    check_level(level)
+    check_level("--level", level)
     if models is Models.single and method is not Method.published:
         raise InputError("--models single is a comparison of the published method, expected --method published")
     recorded = read_campaign(campaign)

@@ -19,7 +19,7 @@ from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Learned, distinguishes_settings, energy_predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.porting.platforms import PlatformsPredictor
-from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run
+from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run, check_level
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.models import read_model, write_model
@@ -143,7 +143,7 @@ def predict(
 
     The usual loads are the medians of the model's runs; those of free nodes if none were measured.
     """
-    options.check_level(level)
+    check_level("--level", level)
     settings = stated.settings(frequency)
     known = options.on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):

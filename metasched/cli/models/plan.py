@@ -13,7 +13,7 @@ from rich import box
 
 from metasched.cli import options, output
 from metasched.plain_numbers import number_of
-from metasched.records import IDLE_CPU, InputError, Request, Run, check_above_zero
+from metasched.records import IDLE_CPU, InputError, Request, Run, check_above_zero, check_level
 
 if TYPE_CHECKING:
     from metasched.predictors.contract import Floats, Plan
@@ -54,7 +54,7 @@ def plan_verb(
     from metasched.predictors.contract import planner, under
     from metasched.store.files.models import read_model
 
-    options.check_level(level)
+    check_level("--level", level)
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
     read = options.on_one_platform(read_model(model), platform)

@@ -13,13 +13,13 @@ import typer
 from metasched.cli import figures, options, output
 from metasched.cli.models.evaluate import SINGLE, bar
 from metasched.cli.models.fit import Method, MethodOption, select
-from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
+from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import Factory, unfitted
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
-from metasched.records import InputError
+from metasched.records import InputError, check_level
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.models import read_model
 
@@ -82,7 +82,7 @@ def scaling(
     as_json: JsonOption = False,
 ) -> None:
     """Predicted time with its interval, and efficiency, against the number of processors."""
-    check_level(level)
+    check_level("--level", level)
     predictor = read_model(model)
     cpu, bandwidth = options.loads_to_expect(predictor, cpu, bandwidth)
     if not (problem_size > 0 and 0 < cpu <= 1 and bandwidth > 0):
@@ -108,7 +108,7 @@ def _evaluated(
     level: float,
     described: Mapping[str, Factory] = MappingProxyType({}),
 ) -> tuple[list[Group], Evaluation]:
-    check_level(level)
+    check_level("--level", level)
     chosen = select(read_campaign(campaign).runs, application, cluster, where=str(campaign))
     judged = judged_groups(chosen, where=str(campaign)).groups
     evaluation = evaluate(

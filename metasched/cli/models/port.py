@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption, LevelOption, check_level
+from metasched.cli.options import JsonOption, LevelOption
 from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.porting.port import as_reference, port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.trust import Trust, trust
-from metasched.records import InputError, Run
+from metasched.records import InputError, Run, check_level
 from metasched.store.files.models import read_model, write_model
 from metasched.store.files.runs import read_runs
 from metasched.validation import Located
@@ -50,7 +50,7 @@ def port_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Port a model to every platform in the target runs, and estimate the error of each port."""
-    check_level(level)
+    check_level("--level", level)
     fitted = read_model(model)
     with Located(str(model)):
         known = as_reference(fitted)

@@ -16,7 +16,7 @@ from metasched.placement.loads.counted import Loads
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.placement.ranking.query import Question
-from metasched.records import InputError, Settings
+from metasched.records import InputError, Settings, check_level
 
 #: Placements that are shown at most.
 MOST_SHOWN = 1_000_000
@@ -102,7 +102,7 @@ class Wanted:
         InputError
             When weights are wrong, or a policy is named as well.
         """
-        options.check_level(self.level)
+        check_level("--level", self.level)
         if self.policy is not None and self.weight:
             raise InputError("both --policy and --weight are given, expected one of them")
         return rankings.objective(rankings.weights_of(self.policy) if self.policy else self.weight, self.saving)

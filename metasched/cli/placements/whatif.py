@@ -23,7 +23,7 @@ from metasched.placement.explaining.what_if import Scaling, drained, impossible_
 from metasched.placement.ranking.query import Question
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictions
-from metasched.records import InputError
+from metasched.records import InputError, check_level
 
 
 @options.grouped
@@ -54,7 +54,7 @@ def whatif(
 
     Without --clusters the daemon is asked.
     """
-    options.check_level(level)
+    check_level("--level", level)
     check_failure_times(node_mttf, checkpoint)
     rate = _failure_rate(node_mttf) if node_mttf is not None or checkpoint is not None else None
     if not 0.0 < times < math.inf:

@@ -16,7 +16,7 @@ from metasched.placement.loads.counted import Loads
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.search.exact_search import Scope
-from metasched.records import InputError, Placement, Settings, check_above_zero
+from metasched.records import InputError, Placement, Settings, check_above_zero, check_level
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,8 +85,7 @@ class Question:
         check_above_zero("problem_size", self.problem_size)
         if self.top < 1:
             raise InputError(f"top is {self.top}, expected a whole number of at least 1")
-        if not 0 < self.level < 1:
-            raise InputError(f"level is {self.level:g}, expected a number between 0 and 1")
+        check_level("level", self.level)
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance is {self.tolerance:g}, expected a number in [0, 1)")
 

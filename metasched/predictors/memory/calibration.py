@@ -17,6 +17,7 @@ import numpy as np
 import scipy
 
 from metasched.predictors.contract import Floats, Predictions
+from metasched.records import check_level
 
 #: Number of stored scores.
 WINDOW = 200
@@ -37,9 +38,7 @@ def score(measured: float, predicted: float, spread: float) -> float:
     >>> round(score(11.0, 10.0, spread=0.1), 3)
     0.953
     """
-    if not 0.0 < predicted < math.inf:
-        return math.inf
-    return abs(math.log(measured / predicted)) / spread
+    return abs(math.log(measured / predicted)) / spread if 0.0 < predicted < math.inf else math.inf
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,15 @@ class Calibration:
         return Calibration((*self.scores[gone:], score)[-WINDOW:], self.rehearsed - gone)
 
     def reach(self, level: float) -> float:
-        """Number of standard deviations from the prediction to either end of an interval of this level."""
+        """Number of standard deviations from the prediction to either end of an interval of this level.
+
+        Raises
+        ------
+        InputError
+            When the level is not between 0 and 1.
+        """
         if level not in self._reach:
+            check_level("level", level)
             self._reach[level] = self._quantile(level)
         return self._reach[level]
 

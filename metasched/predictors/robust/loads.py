@@ -75,5 +75,4 @@ def _usual(values: Floats, unknown: float) -> tuple[float, float]:
 
 
 def _differ(values: Floats) -> bool:
-    known = values[~np.isnan(values)]
-    return len(known) > 0 and bool(known.min() < known.max())
+    return len(np.unique(values[~np.isnan(values)])) > 1

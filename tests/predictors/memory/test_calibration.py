@@ -10,6 +10,7 @@ import scipy
 
 from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration, score
+from metasched.records import InputError
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,9 @@ def test_a_search_beside_predictions_is_one_at_a_time_and_its_failure_is_logged(
     assert search.start(lambda: 0)
     search.wait()
     assert [search.take(), search.running] == [0, False]
+
+
+@pytest.mark.parametrize("level", [-1.0, 0.0, 1.0, 1.5, 1e308, math.inf, math.nan])
+def test_a_level_that_is_not_between_0_and_1_is_refused(level: float) -> None:
+    with pytest.raises(InputError, match=r"^level is .*, expected a number between 0 and 1$"):
+        Calibration((1.0,) * 20).reach(level)
