@@ -155,3 +155,18 @@ def test_the_uncertainty_of_a_robust_term_is_that_of_weighted_least_squares() ->
     expected = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * residual / 22)
     assert [used[growth].coefficient for growth in ("1", "P-1")] == pytest.approx(found.tolist())
     assert [used[growth].uncertainty for growth in ("1", "P-1")] == pytest.approx(expected.tolist())
+
+
+def test_what_fits_exactly_keeps_its_form_whatever_the_last_digits_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, forms = np.random.default_rng(3), set()
+    for number in range(12):
+        path = tmp_path / f"{number}.csv"
+        lines = [
+            f"p2p,{(1e-5 + 1e-9 * size) * (1.0 + 1e-15 * rng.standard_normal())!r},{size},,,"
+            for size in (0, 10, 1000, 10_000, 100_000, 1_000_000)
+        ]
+        path.write_text("\n".join(["block,value,data_size,nodes,threads,instructions", *lines, ""]))
+        forms.add(calibrated(capsys, str(path), "-o", str(tmp_path / f"{number}.toml"))["blocks"]["p2p"]["form"])
+    assert forms == {"published"}
