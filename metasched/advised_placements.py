@@ -94,11 +94,10 @@ class Ask(Demands):
     size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
     nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
     before it asks: then its outcome is found by that. ``qos``, its quality of service, and its user's ``login`` and
-    ``account`` are what limits it. ``memory_per_processor`` is in megabytes.
+    ``account`` are what limits it.
     """
 
     time_limit: Positive | None = None
-    memory_per_processor: Positive | None = None
     user: Text = ""
     name: Text = ""
     job: Annotated[Text, Field(max_length=64)] = ""

@@ -19,7 +19,7 @@ class Instance:
     slots, used : processors there, and how many of them jobs or reservations hold.
     up : whether jobs may start there.
     time_limit : the longest that a job may run there (s), None where there is no limit.
-    memory : of the host (MB), NaN where that is not reported.
+    memory : of the host (MB), as far as jobs may have it, NaN where that is not reported.
     """
 
     queue: str

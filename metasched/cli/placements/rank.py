@@ -31,6 +31,9 @@ class Demanded:
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None
     most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None
     memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None
+    memory_per_processor: Annotated[
+        float | None, typer.Option(help="Memory that a node must have for each processor that the job takes (MB).")
+    ] = None
     feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None
     exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False
     only: Annotated[list[str] | None, typer.Option("--cluster", help="Only this cluster; repeatable.")] = None
@@ -52,6 +55,7 @@ class Demanded:
             "max_processors": self.max_processors,
             "per_node": settings.processes_per_node if alone else self.most_per_node,
             "memory": self.memory,
+            "memory_per_processor": self.memory_per_processor,
             "features": tuple(self.feature or ()),
             "exclusive": self.exclusive,
             "exclude": self.exclude,

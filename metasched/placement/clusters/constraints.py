@@ -120,7 +120,8 @@ class Constraints(ValidatedFields, BaseModel):
     processors : numbers of processors allowed, any where empty; or a text such as ``"1,2,4-8"``.
     min_processors, max_processors : the least and the largest number allowed.
     per_node : the most processors it may take on one node.
-    memory : megabytes that each node must have; a node whose memory is unknown does not count as having it.
+    memory : megabytes that each node must have free; a node whose memory is unknown does not count as having it.
+    memory_per_processor : megabytes that a node must have free for each of its processors that the job takes.
     features : words that each node must have.
     exclusive : take only nodes without any job.
     clusters : names of the clusters it may run on, all where empty.
@@ -142,6 +143,7 @@ class Constraints(ValidatedFields, BaseModel):
     max_processors: Count | None = None
     per_node: Count | None = None
     memory: Positive | None = None
+    memory_per_processor: Positive | None = None
     features: Annotated[tuple[Name, ...], Field(max_length=100), AfterValidator(_sorted)] = ()
     exclusive: bool = False
     clusters: Annotated[tuple[Name, ...], Field(max_length=1000), AfterValidator(_sorted)] = ()
@@ -215,6 +217,9 @@ class Constraints(ValidatedFields, BaseModel):
             ruled_out["excluded nodes"] = np.fromiter((name in gone for name in cluster.nodes), bool, size)
         if self.memory is not None:
             ruled_out[f"memory of {self.memory:g} MB"] = ~(cluster.memory >= self.memory)
+        if self.memory_per_processor is not None:
+            what = f"memory of {self.memory_per_processor:g} MB for each processor"
+            ruled_out[what] = ~(cluster.memory >= self.memory_per_processor)
         for feature in self.features:
             ruled_out[f"feature {feature}"] = np.fromiter((feature not in has for has in cluster.features), bool, size)
         if self.exclusive:
@@ -232,9 +237,15 @@ class Constraints(ValidatedFields, BaseModel):
 
     def laid_out(self, cluster: ClusterState, settings: Settings = DEFAULT_SETTINGS) -> ClusterState:
         """A cluster for a job with a layout that takes no more than it may of a node."""
-        if self.per_node is None and settings == DEFAULT_SETTINGS:
-            return cluster
-        return cluster.laid_out(settings, self.per_node)
+        most = self._most_of_each_node(cluster)
+        return cluster if most is None and settings == DEFAULT_SETTINGS else cluster.laid_out(settings, most)
+
+    def _most_of_each_node(self, cluster: ClusterState) -> int | Ints | None:
+        """The most processors that the job may take of any node, or where memory limits them of each, shape (n,)."""
+        if self.memory_per_processor is None:
+            return self.per_node
+        room = np.nan_to_num(cluster.memory // self.memory_per_processor)
+        return np.clip(room, 0, cluster.processors if self.per_node is None else self.per_node).astype(np.int64)
 
 
 #: Of a job that demands nothing; it is compared with what others demand for each placement.

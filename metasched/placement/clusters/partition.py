@@ -66,6 +66,7 @@ class Partition:
     limits : what a job of somebody may have.
     memory, memory_per_processor : what a job that names none gets of each node, or for each processor (megabytes);
         None where it gets none of its own.
+    counts_memory : whether the scheduler gives each job memory of its own.
     """
 
     state: ClusterState
@@ -79,6 +80,7 @@ class Partition:
     limits: Callable[[Holder], JobLimits] = no_limits
     memory: float | None = None
     memory_per_processor: float | None = None
+    counts_memory: bool = False
 
     @classmethod
     def of(cls, state: ClusterState) -> Partition:

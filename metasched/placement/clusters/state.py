@@ -72,9 +72,11 @@ class SetMinima:
         each = np.ones(most, np.int64) if self.processors is None else self.processors[self.processors > 0][:most]
         object.__setattr__(self, "_places", np.repeat(np.arange(each.size), each) if each.size else np.zeros(1, int))
 
-    def laid_out(self, settings: Settings, per_node: int | None) -> SetMinima:
+    def laid_out(self, settings: Settings, per_node: int | Ints | None) -> SetMinima:
         """The same for jobs with a layout, see :meth:`ClusterState.laid_out`."""
         each = np.ones(self.cpu.size, np.int64) if self.processors is None else self.processors
+        if isinstance(per_node, np.ndarray):
+            per_node = int(per_node.max(initial=0)) if self.nodes is None else per_node[self.nodes]
         return replace(self, processors=_slots(each, settings, per_node))
 
     def offered(self, processors: Ints) -> SetMinima:
@@ -126,7 +128,7 @@ class ClusterState:
     available_cpu : array of shape (n,), share of one processor that a new process would get, in (0, 1].
     available_bandwidth : array of shape (n,), what the node's own link has to spare (Mbit/s).
     speed : array of shape (n,), relative to the node that the model was learned on.
-    memory : array of shape (n,), megabytes, NaN where unknown.
+    memory : array of shape (n,), megabytes that a job may use there now, NaN where unknown.
     jobs : array of shape (n,), jobs that already run there.
     up : array of shape (n,), False where the node is down, drained or reserved.
     powered : array of shape (n,), False where the node is switched off, so that it draws nothing.
@@ -193,7 +195,7 @@ class ClusterState:
         available_cpu : share of one processor that is free, in [0, 1].
         available_bandwidth : what the link has to spare (Mbit/s).
         speed : of a processor, relative to the one that models were learned on.
-        memory : of each node (megabytes), NaN where it is not known.
+        memory : that a job may use of each node (megabytes), NaN where it is not known.
         jobs : that run on each node.
         up : whether it may be used.
         powered : whether it is switched on.
@@ -272,13 +274,13 @@ class ClusterState:
         """The cluster, the layout on its nodes and their clock, as resource sets name them."""
         return self.name, self.processes_per_node, self.threads, self.frequency
 
-    def laid_out(self, settings: Settings, per_node: int | None = None) -> ClusterState:
+    def laid_out(self, settings: Settings, per_node: int | Ints | None = None) -> ClusterState:
         """The cluster for a job with the layout of some settings: its processors are then slots for processes.
 
         Parameters
         ----------
         settings : at most ``processes_per_node`` processes on a node, each taking ``threads`` processors.
-        per_node : most processors that the job may take on one node.
+        per_node : most processors that the job may take on one node, or of each, shape (n,).
 
         Examples
         --------
@@ -324,7 +326,7 @@ class ClusterState:
         )
 
 
-def _slots(processors: Ints, settings: Settings, per_node: int | None) -> Ints:
+def _slots(processors: Ints, settings: Settings, per_node: int | Ints | None) -> Ints:
     """How many processes with a layout there is room for on nodes, with at most some processors on each; shape (n,)."""
     slots = (processors if per_node is None else np.minimum(processors, per_node)) // settings.threads
     return slots if settings.processes_per_node is None else np.minimum(slots, settings.processes_per_node)

@@ -44,6 +44,7 @@ class RecentPlacement:
     dedicated : whether its processors are allocated exclusively.
     waits : whether it waits for processors that other jobs use.
     power, power_doubt : see :class:`metasched.placement.clusters.running_jobs.RunningJob`.
+    memory : megabytes it takes on each of them, if it is dedicated; none where empty.
     """
 
     cluster: str
@@ -56,6 +57,7 @@ class RecentPlacement:
     waits: bool = False
     power: float | None = None
     power_doubt: float = 0.0
+    memory: tuple[float, ...] = ()
 
     def left_on(self, cluster: ClusterState, now: float) -> float:
         """Its remaining time on nodes of a cluster (s); 0 if it has none of these nodes or should have ended."""
@@ -73,12 +75,14 @@ class Taken:
     processors : that the job takes there.
     dedicated : 1 where these are its own, else 0.
     start : when the job was placed (s).
+    memory : that the job takes there (megabytes).
     """
 
     node: Ints
     processors: Ints
     dedicated: Ints
     start: Floats
+    memory: Floats
 
 
 class PlacedJobs(Sequence[RecentPlacement]):
@@ -159,14 +163,15 @@ class PlacedJobs(Sequence[RecentPlacement]):
         """
         own = self._columns
         _, node, where, processors, dedicated = own.counts[:, : self._rows]
-        start, end = own.times[:, : self._rows]
+        start, end, memory = own.times[:, : self._rows]
         place = own.numbers(cluster.nodes).take(node)
         counts = (place >= 0) & (end > now)
         here = [cluster.name in names for names in tuple(own.places)]
         if not all(here):
             counts &= np.array(here).take(where)
         kept = np.flatnonzero(counts)
-        return Taken(place.take(kept), processors.take(kept), dedicated.take(kept), start.take(kept))
+        columns = (each.take(kept) for each in (processors, dedicated, start, memory))
+        return Taken(place.take(kept), *columns)
 
 
 class _Columns:
@@ -179,8 +184,9 @@ class _Columns:
         self.nodes: dict[str, int] = {}
         self.places: dict[frozenset[str], int] = {}
         #: Of each job on each of its nodes, a column: the numbers of the job, of the node and of the possible clusters,
-        #: its processors there, and 1 where they are exclusive; the time from which and until which it counts (s).
-        self.counts, self.times, self.rows = np.empty((5, 16), np.int64), np.empty((2, 16)), 0
+        #: its processors there, and 1 where they are exclusive; the time from which and until which it counts (s), and
+        #: its memory there (megabytes).
+        self.counts, self.times, self.rows = np.empty((5, 16), np.int64), np.empty((3, 16)), 0
         #: The numbers of the first nodes within clusters, by the identities of their lists of nodes.
         self._numbers: dict[int, tuple[tuple[str, ...], Ints]] = {}
 
@@ -210,12 +216,12 @@ class _Columns:
         if rows.stop > self.times.shape[1]:
             more = rows.stop
             self.counts = np.concatenate([self.counts, np.empty((5, more), np.int64)], axis=1)
-            self.times = np.concatenate([self.times, np.empty((2, more))], axis=1)
+            self.times = np.concatenate([self.times, np.empty((3, more))], axis=1)
         numbers = [self.nodes.setdefault(name, len(self.nodes)) for name in job.nodes]
         columns: tuple[int | Sequence[int], ...] = len(self.jobs) - 1, numbers, where, job.processors, job.dedicated
         for row, column in enumerate(columns):
             self.counts[row, rows] = column
-        self.times[0, rows], self.times[1, rows] = job.start, end
+        self.times[0, rows], self.times[1, rows], self.times[2, rows] = job.start, end, job.memory or 0.0
         self.rows = rows.stop
 
     def only(self, kept: NDArray[np.bool_], rows: int) -> _Columns:
@@ -250,7 +256,8 @@ def with_recent_placements(
 
     On each node they use free processors first. If they use all of them, the node is shared: if a new process would get
     the share ``a`` of a processor, 1/a processes compete for it, and k more on p processors leave 1/(1/a + k/p). The
-    node's link is shared equally among the jobs that use it. Processors that a job has exclusively are not available.
+    node's link is shared equally among the jobs that use it. Processors and memory that a job has exclusively are not
+    available.
 
     Parameters
     ----------
@@ -277,11 +284,14 @@ def with_recent_placements(
     def sums(counts: NDArray[np.generic]) -> Ints:
         return np.bincount(taken.node, counts, len(cluster.nodes)).astype(np.int64)
 
-    there, jobs = cluster.processors, sums(unseen)
+    there, jobs, memory = cluster.processors, sums(unseen), cluster.memory
     shared_by = taken.processors * unseen
     if taken.dedicated.any():
         there = np.maximum(there - sums(taken.processors * taken.dedicated), 0)
         shared_by *= 1 - taken.dedicated
+        if taken.memory.any():
+            used_memory = np.bincount(taken.node, taken.memory * taken.dedicated, len(cluster.nodes))
+            memory = np.maximum(memory - used_memory, 0.0)
     used = sums(shared_by)
     free = there - used
     shared = (free <= 0) & (used > 0) & (there > 0)
@@ -293,6 +303,7 @@ def with_recent_placements(
         minima=None if cluster.minima is None else cluster.minima.offered(left),
         available_cpu=1.0 / (1.0 / cluster.available_cpu + crowd),
         available_bandwidth=cluster.available_bandwidth / (1.0 + jobs),
+        memory=memory,
         jobs=cluster.jobs + jobs,
     )
 

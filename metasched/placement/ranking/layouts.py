@@ -61,8 +61,7 @@ def layouts(
     known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in models))
     if not known and not frequencies and asked.processes_per_node is None and asked.threads == 1:
         return ()
-    largest = max((int(cluster.processors.max(initial=0)) for cluster in admitted), default=0)
-    largest = largest if constraints.per_node is None else min(largest, constraints.per_node)
+    largest = max((int(constraints.laid_out(each).processors.max(initial=0)) for each in admitted), default=0)
     needed = (asked.processes_per_node or 1) * asked.threads
     if 0 < largest < needed:
         per_node = asked.processes_per_node or 1

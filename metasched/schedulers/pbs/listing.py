@@ -35,7 +35,7 @@ _KILOBYTES = {"b": 1 / 1024.0, "kb": 1.0, "mb": 1024.0, "gb": 1024.0**2, "tb": 1
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host: its processors, those in use, whether jobs may start, its memory (MB), and its queues."""
+    """A host: its processors, those in use, whether jobs may start, its free memory (MB), and its queues."""
 
     slots: int
     used: int
@@ -51,10 +51,10 @@ def hosts(document: Any) -> dict[str, Host]:
     Examples
     --------
     >>> vnode = {"state": "free", "resources_available": {"host": "n1", "ncpus": 8, "mem": "1048576kb"},
-    ...          "resources_assigned": {"ncpus": 3}}
+    ...          "resources_assigned": {"ncpus": 3, "mem": "524288kb"}}
     >>> host = hosts({"nodes": {"n1[0]": vnode}})["n1"]
     >>> host.slots, host.used, host.up, host.memory
-    (8, 3, True, 1024.0)
+    (8, 3, True, 512.0)
     """
     found: dict[str, Host] = {}
     for vnode, each in document["nodes"].items():
@@ -63,9 +63,8 @@ def hosts(document: Any) -> dict[str, Host]:
         slots = count(has.get("ncpus", each.get("pcpus", 0)))
         used = slots if states & _FULL else min(slots, count(taken.get("ncpus", 0)))
         lists = frozenset(filter(None, str(has.get("Qlist", "")).split(",")))
-        part = Host(
-            slots, used, not states & _DOWN, megabytes(has.get("mem", "0kb")), str(each.get("queue", "")), lists
-        )
+        memory = max(megabytes(has.get("mem", "0kb")) - megabytes(taken.get("mem", "0kb")), 0.0)
+        part = Host(slots, used, not states & _DOWN, memory, str(each.get("queue", "")), lists)
         name = str(has.get("host", vnode))
         there = found.get(name)
         found[name] = part if there is None else Host(

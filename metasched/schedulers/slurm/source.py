@@ -140,6 +140,7 @@ class SlurmSource(CommandCluster):
                     _limits_in(name, own, accounted),
                     per_node,
                     per_processor,
+                    counts_memory,
                 )
             )
         return found

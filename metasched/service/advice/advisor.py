@@ -30,8 +30,8 @@ from metasched.predictors.contract import Predictor, clocks_of, under
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
 from metasched.service.advice.fronts import FrontCache, rotation_of
-from metasched.service.advice.memory_room import within_memory
 from metasched.service.advice.recent import RecentPlacements
+from metasched.service.advice.usual_memory import with_usual_memory
 from metasched.service.configuration import Configuration
 from metasched.service.state.live_clusters import LiveClusters, View
 from metasched.service.state.load_forecasts import LoadForecaster
@@ -107,7 +107,7 @@ class Placer:
         if not usable:
             why = "no partition admits the job, or it requests more processors than its QOS or its account allows"
             return nothing(uid, why, configuration)
-        constraints = within_memory(constraints, usable, ask.memory_per_processor)
+        constraints = with_usual_memory(constraints, usable)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
@@ -139,7 +139,7 @@ class Placer:
         settings = best.resource_set.settings(ask.settings)
         laid_out, predictor = constraints.laid_out(clusters[name], settings), under(known[name], settings)
         if configuration.mode == "act" and not ask.trial:
-            self._recent.add(best, chosen, laid_out, view, now)
+            self._recent.add(best, chosen, laid_out, constraints, view, now)
         return answer(uid, ask, best, chosen, laid_out, predictor, warnings + doubts, configuration, ties)
 
     def _near_ties(

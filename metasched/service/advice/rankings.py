@@ -15,6 +15,7 @@ from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.records import InputError
 from metasched.service.advice.advisor import Placer, usable_for
+from metasched.service.advice.usual_memory import with_usual_memory
 from metasched.service.schemas import RankIn
 from metasched.service.state.lent_models import WithLent
 from metasched.service.state.live_clusters import View
@@ -59,7 +60,7 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
     loads = replace(placer.loads(now, forecast=asked.forecast), stale_after=asked.stale_after)
     question = Question(
         asked.problem_size,
-        placer.constraints(asked),
+        with_usual_memory(placer.constraints(asked), usable),
         Objective(**({"time": 0.0} | asked.weights if asked.weights else {}), saving=asked.saving),
         placer.contention(usable, running, known, asked.problem_size, notes, loads),
         top=asked.top,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.loads.recent_placements import PlacedJobs, RecentPlacement
@@ -25,7 +26,15 @@ class RecentPlacements:
         self._placed = PlacedJobs()
         self._forgotten_in: View | None = None
 
-    def add(self, best: Placement, partition: Partition, state: ClusterState, view: View, now: float) -> None:
+    def add(
+        self,
+        best: Placement,
+        partition: Partition,
+        state: ClusterState,
+        constraints: Constraints,
+        view: View,
+        now: float,
+    ) -> None:
         """Add a placement, with its processes distributed over its nodes.
 
         Parameters
@@ -33,6 +42,7 @@ class RecentPlacements:
         best : the placement.
         partition : where it is.
         state : of the partition, laid out as the job is, with the loads and the places that it counted with.
+        constraints : of the job, with the memory that it takes.
         view : with all partitions, of which others may have the same nodes.
         now : seconds.
         """
@@ -41,6 +51,7 @@ class RecentPlacements:
         scheduler = runner_of(partition)
         same = frozenset(each.state.name for each in view.partitions if runner_of(each) == scheduler)
         left, taken = chosen.processors, []
+        each, whole = constraints.memory_per_processor or 0.0, constraints.memory or 0.0
         for position, node in enumerate(chosen.nodes):
             others = len(chosen.nodes) - position - 1
             processes = max(1, min(int(state.processors[place[node]]), left - others))
@@ -53,6 +64,7 @@ class RecentPlacements:
                 chosen.cluster, chosen.nodes, tuple(taken), now, best.completion, same - {chosen.cluster},
                 dedicated=bool(partition.scheduler), waits=best.queue_wait > 0,
                 power=best.power_middle, power_doubt=best.power_doubt or 0.0,
+                memory=tuple(max(whole, each * processors) for processors in taken) if partition.counts_memory else (),
             )
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from metasched.placement.clusters.constraints import Constraints, admit, parse_c
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 
 
 @given(st.sets(st.integers(1, 12), max_size=4), st.integers(1, 12), st.none() | st.integers(0, 12), st.integers(0, 14))
@@ -67,6 +67,8 @@ DEMANDS: list[tuple[dict[str, Any], dict[str, list[int]]]] = [
     ({"exclude": "n[0,3]"}, {"excluded nodes": [0, 3]}),
     ({"memory": 100.0}, {"memory of 100 MB": [2, 3]}),
     ({"memory": 100.5}, {"memory of 100.5 MB": [0, 2, 3]}),
+    ({"memory_per_processor": 12.5}, {"memory of 12.5 MB for each processor": [2]}),
+    ({"memory_per_processor": 100.5}, {"memory of 100.5 MB for each processor": [0, 2, 3]}),
     ({"features": ("ib", "gpu")}, {"feature gpu": [1, 2, 3], "feature ib": [2]}),
     ({"exclusive": True}, {"exclusive nodes": [1, 3]}),
 ]
@@ -88,6 +90,17 @@ def test_nodes_are_ruled_out_by_each_demand_that_they_fail(
     for per_node in (None, 1, 4, 9):
         offered = Constraints(**demand, per_node=per_node).offered(CLUSTER)
         assert offered.tolist() == [min(free[node], per_node or 99) if node in left else 0 for node in range(4)]
+
+
+def test_each_node_offers_as_many_processors_as_it_has_memory_for() -> None:
+    cluster = ClusterState.make(
+        "east", ["n0", "n1", "n2", "n3"], processors=[8, 8, 2, 8], memory=[1000.0, 250.0, 1000.0, 99.0]
+    )
+    demand = Constraints(memory_per_processor=100.0)
+    assert demand.offered(cluster).tolist() == [8, 2, 2, 0]
+    assert demand.model_copy(update={"per_node": 5}).offered(cluster).tolist() == [5, 2, 2, 0]
+    assert demand.laid_out(cluster, Settings(threads=2)).processors.tolist() == [4, 1, 1, 0]
+    assert demand.laid_out(demand.laid_out(cluster)).processors.tolist() == [8, 2, 2, 0]
 
 
 def test_a_cluster_of_which_all_nodes_are_left_stays_as_it_is() -> None:
@@ -239,6 +252,20 @@ def test_a_node_of_slurm_is_read_in_each_of_its_forms(
     assert (int(found.processors[0]), int(found.jobs[0]), bool(found.up[0]), set(found.features[0])) == expected
     assert np.isnan(found.memory[0])
     assert cluster_from_slurm("c", {"nodes": [node(real_memory=64)]}).memory[0] == 64.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "memory", "processors"),
+    [
+        ({"alloc_memory": 900}, 100.0, 8),
+        ({"alloc_memory": 900, "specialized_memory": 60}, 40.0, 8),
+        ({"alloc_memory": 900, "specialized_memory": 100}, 0.0, 0),  # Slurm starts nothing more there
+        ({"alloc_memory": 1200}, 0.0, 0),
+    ],
+)
+def test_memory_that_jobs_have_is_not_free(changes: dict[str, Any], memory: float, processors: int) -> None:
+    found = cluster_from_slurm("c", {"nodes": [node(real_memory=1000, **changes)]})
+    assert (found.memory.tolist(), found.processors.tolist()) == ([memory], [processors])
 
 
 def test_a_partition_of_slurm_has_its_nodes_and_others_are_named() -> None:

@@ -130,13 +130,15 @@ JOBS = st.builds(
     overlapping=st.sampled_from([frozenset(), frozenset({"c"})]),
     dedicated=st.booleans(),
     waits=st.booleans(),
-).map(lambda job: replace(job, processors=job.processors[: len(job.nodes)]))
+    memory=st.sampled_from([(), (100.0, 40.0)]),
+).map(lambda job: replace(job, processors=job.processors[: len(job.nodes)], memory=job.memory[: len(job.nodes)]))
 
 
 @given(st.lists(st.tuples(JOBS, st.booleans()), max_size=12), st.floats(0.0, 150.0))
 def test_what_jobs_take_in_columns_is_what_they_take_one_by_one(jobs: list, now: float) -> None:
     """Each job is added to the others, and some are forgotten in between; earlier records stay what they were."""
-    state = nodes(4, age=np.array([0.0, 10.0, 40.0, 90.0]), processors=np.array([1, 2, 4, 8]))
+    memory = np.array([120.0, 1000.0, np.nan, 500.0])
+    state = nodes(4, age=np.array([0.0, 10.0, 40.0, 90.0]), processors=np.array([1, 2, 4, 8]), memory=memory)
     placed, expected = PlacedJobs(), []
     records: list[tuple[PlacedJobs, list[RecentPlacement]]] = []
     for job, forget in jobs:
@@ -150,8 +152,8 @@ def test_what_jobs_take_in_columns_is_what_they_take_one_by_one(jobs: list, now:
         assert list(record) == those
         after = with_recent_placements(state, record, now)
         one_by_one = taken_one_by_one(state, those, now)
-        for name in ("processors", "available_cpu", "available_bandwidth", "jobs"):
-            assert getattr(after, name).tolist() == getattr(one_by_one, name).tolist()
+        for name in ("processors", "available_cpu", "available_bandwidth", "jobs", "memory"):
+            np.testing.assert_array_equal(getattr(after, name), getattr(one_by_one, name))
         since = {"c": 20.0, "other": 50.0}
         assert record.not_over(now, since, 5.0).tolist() == [
             now < job.start + job.execution_time and job.start >= since.get(job.cluster, 5.0) for job in those
@@ -160,8 +162,9 @@ def test_what_jobs_take_in_columns_is_what_they_take_one_by_one(jobs: list, now:
 
 def taken_one_by_one(cluster: ClusterState, placed: list[RecentPlacement], now: float) -> ClusterState:
     """The rule of :func:`with_recent_placements`, node after node."""
-    processors, cpu, bandwidth, jobs = (
-        getattr(cluster, name).copy() for name in ("processors", "available_cpu", "available_bandwidth", "jobs")
+    processors, cpu, bandwidth, jobs, memory = (
+        getattr(cluster, name).copy()
+        for name in ("processors", "available_cpu", "available_bandwidth", "jobs", "memory")
     )
     for index, name in enumerate(cluster.nodes):
         here = [
@@ -179,4 +182,8 @@ def taken_one_by_one(cluster: ClusterState, placed: list[RecentPlacement], now: 
         cpu[index] = 1.0 / (1.0 / cpu[index] + (shared / there if crowded else 0.0))
         bandwidth[index] /= 1.0 + len(unseen)
         jobs[index] += len(unseen)
-    return replace(cluster, processors=processors, available_cpu=cpu, available_bandwidth=bandwidth, jobs=jobs)
+        own = [dict(zip(job.nodes, job.memory, strict=True))[name] for job, _ in here if job.dedicated and job.memory]
+        memory[index] = max(memory[index] - sum(own), 0.0)
+    return replace(
+        cluster, processors=processors, available_cpu=cpu, available_bandwidth=bandwidth, jobs=jobs, memory=memory
+    )

@@ -45,6 +45,7 @@ def site(draw: np.random.Generator, name: str) -> ClusterState:
         available_bandwidth=draw.choice([50.0, 100.0, draw.uniform(10, 100)], nodes),
         speed=draw.choice([1.0, 1.5]),
         up=draw.uniform(size=nodes) < 0.9,
+        memory=draw.choice([np.nan, 100.0, 350.0, 900.0], nodes),
         network=tree,
         queue_wait=QueueWait.always(float(draw.choice([0.0, 40.0]))),
         age=draw.choice([0.0, 20.0, 900.0], nodes, p=[0.5, 0.3, 0.2]),
@@ -95,6 +96,7 @@ def test_the_quick_answer_is_the_rankers(seed: int) -> None:
     models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
     constraints = Constraints(
         per_node=draw.choice([None, 1, 2]),
+        memory_per_processor=draw.choice([None, None, 50.0, 200.0]),
         min_processors=int(draw.integers(1, 3)),
         exclude="a0" if draw.uniform() < 0.3 else "",
         least_efficiency=float(draw.choice([0.0, 0.25, draw.uniform(0, 1), 1.0])),

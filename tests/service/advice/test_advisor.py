@@ -178,6 +178,21 @@ def test_as_many_processes_go_on_a_node_as_its_memory_is_for(tmp_path: Path) -> 
         assert answered(600.0, processors=[3]).nodes == "e[1-3]"
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_job_waits_for_the_memory_of_jobs_placed_just_now(tmp_path: Path, counts: bool) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        memory = np.array([900.0, 450.0, 300.0, np.nan])  # for three processors
+        state = replace(east.state, name="slurm/all", memory=memory, processors=np.full(4, 8))
+        given = replace(east, state=state, scheduler="slurm", name="all", counts_memory=counts)
+        daemon.clusters.put("slurm", [given], time.time())
+        daemon.views.refresh()
+        asked = {"application": "cg", "problem_size": 1900, "scheduler": "slurm", "memory_per_processor": 450.0}
+        found = [daemon.placer.answer(Ask(**asked, processors=[count]), time.time()) for count in (2, 2, 1, 2)]
+    placements = [each.placement for each in found if each.placement is not None]
+    assert [each.queue_wait > 0 for each in placements] == [False, counts, False, counts]
+
+
 def test_a_parameter_that_was_never_learned_leaves_a_placement_with_its_layout(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
         ask = Ask(application="cg", problem_size=1900, processors=[4], threads=2, parameters={"steps": 5})

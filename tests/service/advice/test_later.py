@@ -193,12 +193,12 @@ def test_a_placement_takes_free_processors_node_by_node_and_one_of_each_at_least
     )
     sets = ResourceSet("c/p", nodes, processors, 0.5, 50.0)
     best = Placement(sets, Prediction(90.0, Interval(80.0, 100.0, 0.9), ""), queue_wait=3.0)
-    placed.add(best, partition("p"), STATE, view, 1000.0)  # type: ignore[arg-type]
+    placed.add(best, partition("p"), STATE, Constraints(), view, 1000.0)  # type: ignore[arg-type]
     (job,) = placed.now()
     assert (job.cluster, job.nodes, job.processors) == ("c/p", nodes, taken)
     assert (job.dedicated, job.waits, job.overlapping) == (True, True, {"c/q"})
     assert (job.start, job.execution_time) == (1000.0, best.completion)
-    placed.add(replace(best, queue_wait=0.0), partition("p", scheduler=""), STATE, view, 1000.0)  # type: ignore[arg-type]
+    placed.add(replace(best, queue_wait=0.0), partition("p", scheduler=""), STATE, Constraints(), view, 1000.0)  # type: ignore[arg-type]
     _, other = placed.now()
     assert (other.dedicated, other.waits) == (False, False)
 
@@ -209,7 +209,7 @@ def test_of_too_many_placements_the_oldest_eighth_is_forgotten(monkeypatch: pyte
     counts = []
     for number in range(20):
         best = Placement(ResourceSet("c/p", ("n0",), 1, 0.5, 50.0), Prediction(1e6, Interval(1e6, 1e6, 0.9), ""))
-        placed.add(best, partition("p"), STATE, view, 1000.0 + number)  # type: ignore[arg-type]
+        placed.add(best, partition("p"), STATE, Constraints(), view, 1000.0 + number)  # type: ignore[arg-type]
         counts.append(len(placed.now()))
     assert counts == [*range(1, 17), 15, 16, 15, 16]
     # What counts is when their scheduler was heard, less what a job needs until its allocation.
