@@ -13,7 +13,7 @@ import typer
 from rich import box
 
 from metasched.blocks.entry import Block, Entry, Kind, Quantity
-from metasched.blocks.formulas import answer
+from metasched.blocks.formulas import NEEDS, answer
 from metasched.blocks.terms import Term
 from metasched.cli import output
 from metasched.cli.options import JsonOption, whole_numbers
@@ -131,14 +131,23 @@ def block_verb(
     found = entries.read_entry(entry)
     if kind not in [*Block]:
         raise InputError(f"there is no block {kind!r}, expected one of {', '.join(Block)}")
-    asked = {"instructions": instructions, "threads": threads, "data_size": data_size}
-    result = answer(found, Block(kind), **asked, nodes=nodes, duration=duration)
+    asked = {
+        "instructions": instructions, "threads": threads, "data_size": data_size, "nodes": nodes, "duration": duration,
+    }  # fmt: skip
+    needs = NEEDS[Block(kind)]
+    if others := [name for name, value in asked.items() if value is not None and name not in needs]:
+        raise InputError(f"{kind} takes no {_options(others, ' and no ')}, expected {_options(needs, ' and ')}")
+    result = answer(found, Block(kind), **asked)
     if as_json:
         output.print_json(result.as_dict())
         return
     unit = {"time": " s", "power": " W"}.get(result.quantity, "")
     output.say(f"{result.quantity} {result.value:.7g}{unit}")
     output.warn(result.warnings)
+
+
+def _options(names: Sequence[str], between: str) -> str:
+    return between.join(f"--{name.replace('_', '-')}" for name in names)
 
 
 class Method(StrEnum):

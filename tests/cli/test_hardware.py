@@ -33,6 +33,11 @@ def test_a_block_is_answered_with_its_quantity_and_warnings(capsys: pytest.Captu
     assert survived == {"probability": pytest.approx(0.9916844, abs=6e-8), "warnings": []}
 
 
+def test_options_that_a_block_has_no_use_for_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(capsys, "block", "kask", "p2p", "--data-size", "4", "--threads", "3", "--nodes", "2")
+    assert found == (2, "", "metasched: p2p takes no --threads and no --nodes, expected --data-size\n")
+
+
 def test_entries_are_listed_and_shown_with_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     listed = answered(capsys, "list", "--kind", "gpu")
     assert {each["kind"] for each in listed} == {"gpu"}
