@@ -115,8 +115,11 @@ def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:
     >>> round(float(from_scratch(864.0, 5.03372e-10 * 100_000)), 3)
     883.064
     """
-    with np.errstate(over="ignore"):
-        return np.asarray(np.expm1(np.multiply(rate, work)) / rate)
+    with np.errstate(over="ignore", invalid="ignore"):
+        struck = np.asarray(np.multiply(rate, work))
+        # As a share of the work: divided by a rate that is hardly a number, or none, little would be left of it.
+        longer = np.divide(np.expm1(struck), struck, out=np.ones_like(struck), where=struck != 0)
+        return np.asarray(np.where(np.isinf(struck), math.inf, work * longer))
 
 
 def young(cost: Floats | float, rate: Floats | float) -> Floats:

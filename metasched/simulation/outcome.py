@@ -119,7 +119,7 @@ def concluded(
         energy / time if time else math.nan,
         float(power.max(initial=0.0)),
         math.exp(-rate * time),
-        float(from_scratch(time, rate)) if rate else time,
+        float(from_scratch(time, rate)),
         {
             label: LabelOutcome(ends.size, float(ends.max()), float(shares[label].sum()))
             for label, ends in finished.items()

@@ -133,6 +133,12 @@ def test_no_exposure_is_refused(exposure: float) -> None:
         FailureRate.observed(0, exposure)
 
 
+@pytest.mark.parametrize("rate", [0.0, 5e-324, 1e-320, 1e-310, 1e-30])
+def test_work_that_nothing_strikes_takes_its_time(rate: float) -> None:
+    work = np.array([0.0, 0.3, 1.5, 864.0])
+    assert from_scratch(work, rate) == pytest.approx(work, rel=1e-15)
+
+
 def test_what_never_ends_is_infinite() -> None:
     assert float(from_scratch(1e6, 1.0)) == math.inf
     assert float(in_pieces(1e6, 1.0, 1e4, 100.0)) == math.inf
