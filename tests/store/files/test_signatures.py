@@ -139,7 +139,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, line: str)
 @pytest.mark.parametrize(
     ("value", "sound"),
     [(1, True), (0.5, True), (9e29, True), (2e-30, True), (0, False), (-1, False), (1e30, False), (10**400, False),
-     (1e-30, False), (5e-324, False), (True, False), ("1", False), ([1], False), (float("nan"), False)],
+     (1e-30, False), (1e-300, False), (True, False), ("1", False), ([1], False), (float("nan"), False)],
 )  # fmt: skip
 def test_sizes_and_times_are_numbers_that_can_be_counted_with(value: Any, sound: bool) -> None:
     said_of_size = said(problem_size_of, {"problem_size": value}, PATHS[0])
