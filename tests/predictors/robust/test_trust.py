@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
@@ -137,6 +138,8 @@ def test_whom_a_model_believes_is_saved_with_it() -> None:
     assert again.notices == predictor.notices != ()
     assert again.predict(request) == predictor.predict(request)
     assert for_user(again, "eve").predict(request) == for_user(predictor, "eve").predict(request)
+    assert [run.user for run in again.window] == [run.user for run in predictor.window]
+    assert json.loads(dump(RobustPredictor("made", "c8").fit(runs(30))))["users"] == []  # none where none is known
 
 
 def test_no_user_drives_out_the_runs_of_the_others() -> None:
