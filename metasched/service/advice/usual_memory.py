@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
@@ -31,5 +32,7 @@ def with_usual_memory(constraints: Constraints, partitions: Sequence[Partition])
             (each.memory_per_processor for each in partitions if each.memory_per_processor is not None), default=None
         ),
     }
-    given = {name: value for name, value in usual.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in usual.items() if value is not None}
+    if any(each.counts_memory and each.memory is each.memory_per_processor is None for each in partitions):
+        given["exclusive"] = True  # it gets all the memory of its nodes, and every job there has some
     return constraints.model_copy(update=given) if given else constraints

@@ -178,6 +178,24 @@ def test_as_many_processes_go_on_a_node_as_its_memory_is_for(tmp_path: Path) -> 
         assert answered(600.0, processors=[3]).nodes == "e[1-3]"
 
 
+def test_a_job_without_stated_or_usual_memory_gets_nodes_without_jobs_where_memory_counts(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        state = replace(east.state, name="slurm/all", jobs=np.array([0, 1, 1, 1]), processors=np.full(4, 8))
+        found = []
+        for counts, usual, stated in ((True, None, None), (False, None, None), (True, 10.0, None), (True, None, 10.0)):
+            given = replace(
+                east, scheduler="slurm", name="all", counts_memory=counts, memory_per_processor=usual,
+                state=replace(state, memory=np.full(4, 900.0)),
+            )  # fmt: skip
+            daemon.clusters.put("slurm", [given], time.time())
+            daemon.views.refresh()
+            ask = Ask(application="cg", problem_size=1900, scheduler="slurm", processors=[16],
+                      memory_per_processor=stated)  # fmt: skip
+            found.append(daemon.placer.answer(ask, time.time()).placed)
+    assert found == [False, True, True, True]
+
+
 @pytest.mark.parametrize("counts", [True, False])
 def test_a_job_waits_for_the_memory_of_jobs_placed_just_now(tmp_path: Path, counts: bool) -> None:
     with running(tmp_path, mode="act") as daemon:
