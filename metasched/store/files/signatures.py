@@ -82,8 +82,8 @@ def within_bounds(name: str, value: Any, where: str = "") -> float:
     metasched.records.errors.InputError: --time is 1e-300, expected a number above 1e-30 and below 1e+30
     """
     if type(value) not in (int, float) or not LEAST < value < MOST:
-        told = f"{value:g}" if isinstance(value, float) else str(value)[:40]
-        raise InputError(f"{name} is {told}, expected a number above {LEAST:g} and below {MOST:g}", where=where)
+        shown = f"{value:g}" if isinstance(value, float) else str(value)[:40]
+        raise InputError(f"{name} is {shown}, expected a number above {LEAST:g} and below {MOST:g}", where=where)
     return float(value)
 
 
