@@ -265,6 +265,8 @@ class _Rounds:
             arrived = np.where(gets, np.maximum(arrived, free + self.busy[messages]), arrived)
             self.into[receiver] = np.where(gets, arrived, free)
             until[some] = np.maximum(until[some], np.where(self.instant[requests][:, None], 0.0, arrived))
+            # A later wait for all, which is for whatever was posted before, finds it complete.
+            self.instant[requests], self.receiving[requests] = True, False
         self.called[waiting, self.phase[step]] += until - began
         self.clock[waiting] = until
         return waiting

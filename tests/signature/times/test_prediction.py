@@ -119,6 +119,23 @@ def test_messages_share_the_link_of_their_receiver() -> None:
     assert found.end[0] == pytest.approx(LATENCY + 4 * 8000 / BANDWIDTH)
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        [("recv", (0, 0, 1000, 0))],
+        [("irecv", (0, 0, 1000, 0)), ("wait", (0, 1, 0))],
+        [("sendrecv", (0, 0, 1000, 0, 0, 0))],
+    ],
+)
+def test_what_was_received_before_a_wait_for_all_is_not_received_again(
+    first: list[tuple[str, tuple[float, ...]]],
+) -> None:
+    sent = [("send", (1, 0, 1000, 0)), ("isend", (1, 1, 1000, 0)), ("waitall", (1,))]
+    back = [("recv", (1, 0, 0, 0))] if first[0][0] == "sendrecv" else []
+    found = clocks({0: [*sent, *back], 1: [*first, ("irecv", (0, 1, 1000, 0)), ("waitall", (1,))]})
+    assert found.end[1] == pytest.approx(LATENCY + 2 * 8000 / BANDWIDTH)
+
+
 @pytest.mark.parametrize("count", [2, 3, 8, 13])
 def test_a_broadcast_reaches_the_last_after_as_many_messages_as_the_tree_is_deep(count: int) -> None:
     found = clocks({rank: [("bcast", (0, 0, 0))] for rank in range(count)})
