@@ -23,6 +23,7 @@ from metasched.predictors.contract import (
     teaching_of,
 )
 from metasched.predictors.memory.learned_state import at_least_one
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Prediction, Request, Run, Settings
@@ -147,6 +148,8 @@ class PlatformsPredictor(ByColumns):
 
     def learn(self, run: Run) -> None:
         """Take one finished run into account, on its platform."""
+        if not representable(run):
+            return
         own = self.models.get(run.cluster)
         if own is None:
             self.models[run.cluster] = RobustPredictor(self.application, run.cluster).fit([run])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metasched.predictors.adaptive import adaptive
 from metasched.predictors.contract import Saved
+from metasched.predictors.memory.representable import representable
 from metasched.records import Run
 from metasched.store import documents
 from metasched.store.database.run_records import RecordedRun
@@ -38,8 +39,9 @@ class Fit:
     lent: Sequence[Run] = ()
 
     def fitted(self) -> Saved:
-        """The predictor that has learned the runs."""
-        return adaptive(self.application, self.platform, self.runs, self.lent).fit(self.runs)
+        """The predictor that has learned the runs, without those whose numbers nobody can compute with."""
+        runs = [run for run in self.runs if representable(run)]
+        return adaptive(self.application, self.platform, runs, self.lent).fit(runs)
 
     def dump(self) -> str:
         """The same as a JSON document, which workers read."""

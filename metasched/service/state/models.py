@@ -17,6 +17,7 @@ from threading import Lock, Thread
 from metasched.placement.clusters.partition import Partition
 from metasched.predictors.adaptive import learned
 from metasched.predictors.contract import Assumed, Predictor, Saved, borrow, borrowed_by, for_user, under
+from metasched.predictors.memory.representable import representable
 from metasched.predictors.porting.platforms import ENOUGH, borrower, lent_by
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
 from metasched.service.quality.recent_predictions import RecentPredictions
@@ -494,7 +495,7 @@ class Models:
                 if known is not None and borrowed_by(known):
                     self._changed.add(key)
                     borrow(known, self._lent(key))
-                    known.fit(known.window)
+                    known.fit(run for run in known.window if representable(run))
             except StoreError as error:  # the next sweep has it made again: it must not keep what is forgotten
                 _log.warning("the model of %s on %s is learned again later: %s", *key, error)
                 self._predictors.pop(key)

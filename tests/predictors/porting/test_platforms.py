@@ -149,7 +149,8 @@ def test_borrowed_runs_leave_as_own_ones_come(known: PlatformsPredictor) -> None
 
 def test_runs_go_to_the_model_of_their_platform(known: PlatformsPredictor) -> None:
     several = PlatformsPredictor("made").fit(on("old", 5))
-    for run in [*on("new", 2, 3), *on("old", 1, 4)]:
+    odd = [replace(run, problem_size=1e80, cluster=platform) for platform in ("odd", "old") for run in on("old", 1)]
+    for run in [*on("new", 2, 3), *on("old", 1, 4), *odd]:
         several.learn(run)
     assert {name: model.window.seen for name, model in several.models.items()} == {"old": 6, "new": 2}
     assert several.cluster == "old"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,12 @@ def test_a_scheduler_that_loses_a_worker_loses_no_model(tmp_path: Path) -> None:
 def test_without_a_scheduler_the_daemon_fits_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metasched.service.state.fit_workers.CONNECTING", 0.5)
     assert len(learned(tmp_path, FitWorkers(Fitting(scheduler="tcp://127.0.0.1:9")))) == MANY + 1
+
+
+def test_a_run_that_cannot_be_computed_with_keeps_no_others_from_being_learned() -> None:
+    known = runs("app", 1.0)
+    hostile = replace(known[0], min_avg_avail_bw=1e308)
+    assert predicted(Fit("app", "east", [hostile, *known]).fitted()) == predicted(Fit("app", "east", known).fitted())
 
 
 def test_what_a_worker_cannot_fit_is_told_and_the_others_are_fitted(tmp_path: Path) -> None:
