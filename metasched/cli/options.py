@@ -20,14 +20,27 @@ CONFIGURATION = "/etc/metasched/metasched.toml"
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help=f"Configuration file; $METASCHED_CONFIG, else {CONFIGURATION}.")
 ]
-UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
-DaemonOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")]
+
+
+def _named(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
+    """The value of an option; InputError for an empty one, which is not meant to be the default."""
+    if value is not None and not value.strip():
+        raise InputError(f"--{parameter.name} is empty, expected a name")
+    return value
+
+
+UrlOption = Annotated[
+    str | None,
+    typer.Option(callback=_named, help="URL or Unix socket of the daemon; by default the configured one."),
+]
+DaemonOption = Annotated[str | None, typer.Option(callback=_named, help="URL or Unix socket of the daemon to ask.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DatabaseOption = Annotated[
     str | None,
     typer.Option(
         "--database",
         "--db",
+        callback=_named,
         help="Path or URL of the database; by default $METASCHED_DB or the user's, for a daemon the configured one.",
     ),
 ]

@@ -14,6 +14,8 @@ from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
 from metasched.validation import parse_toml
 
+#: The Slurm cluster that the deployed configuration of the daemon names as an example.
+EXAMPLE = "cluster"
 #: The folder of the files that all schedulers' hooks share, and the files with settings of the site.
 SHARED = {"metasched_hooks.py": "hooks", "metasched_advice.py": "hooks"}
 #: The folder that the text of some files names.
@@ -144,11 +146,26 @@ class Plan:
         table = [f"[[{kind}]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())]
         if not path.exists():
             text = read_text(deployed() / "metasched.toml")
-            start = text.index(f"# {before};")
-            end = text.index("\n\n", start)
-            text = f"{text[:start]}# {before}; several may be named.\n" + "\n".join(table) + text[end:]
+            example = _block(text, "A Slurm cluster")
+            quiet = [line if line.startswith("#") else f"# {line}" for line in example.splitlines()]
+            text = text.replace(example, "\n".join(quiet))
+            own = "\n".join([f"# {before}; several may be named.", *table])
+            text = text.replace(_block(text, before), own)
             self.steps.append(Write(path, text, 0o644, settings=True))
             return
-        there = parse_toml(read_text(path), where=str(path)).get(kind, [])
-        if self.name not in [each.get("name") for each in there]:
+        tables = parse_toml(read_text(path), where=str(path))
+        if self.name not in [each.get("name") for each in tables.get(kind, [])]:
             self.steps.append(Add(path, table))
+        if (kind, self.name) != ("slurm", EXAMPLE) and any(
+            (each.get("name"), each.get("configuration", "")) == (EXAMPLE, "") for each in tables.get("slurm", [])
+        ):
+            self.left.append(
+                f'in {path}, remove [[slurm]] name = "{EXAMPLE}", the example that it was deployed with, unless there '
+                "is a cluster of this name"
+            )
+
+
+def _block(text: str, before: str) -> str:
+    """The lines from a comment that begins so up to an empty one."""
+    start = text.index(f"# {before};")
+    return text[start : text.index("\n\n", start)]

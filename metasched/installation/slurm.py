@@ -45,7 +45,9 @@ def complete(plan: Plan, slurm_conf: Path) -> None:
     """
     conf = slurm_settings(slurm_conf)
     if conf is None:
-        raise InputError("cannot be read, expected Slurm's configuration", where=str(slurm_conf))
+        raise InputError(
+            "cannot be read, expected Slurm's configuration (--slurm-conf names another file)", where=str(slurm_conf)
+        )
     plan.check_folder()
     user, own = conf.get("slurmuser", "root").partition("(")[0], plan.folder
     plan.add_hooks(FILES)

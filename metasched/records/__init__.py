@@ -7,7 +7,14 @@ bandwidths Mbit/s, available CPU is the fraction of one processor that a new pro
 
 from __future__ import annotations
 
-from metasched.records.errors import InputError, check_above_zero, check_count, check_level, check_seconds
+from metasched.records.errors import (
+    InputError,
+    check_above_zero,
+    check_count,
+    check_fraction,
+    check_level,
+    check_seconds,
+)
 from metasched.records.loads import Load
 from metasched.records.placements import Place, Placement, ResourceSet
 from metasched.records.predictions import Interval, Prediction, Request
@@ -49,6 +56,7 @@ __all__ = [
     "Settings",
     "check_above_zero",
     "check_count",
+    "check_fraction",
     "check_level",
     "check_seconds",
     "has_words",

@@ -48,6 +48,32 @@ def test_what_reads_a_database_makes_none(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clusters.toml"]
 
 
+@pytest.mark.parametrize("words", [("db", "check"), ("db", "backup", "b.db"), ("runs",)], ids=" ".join)
+def test_an_emptied_database_is_not_taken_for_a_sound_one_without_rows(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lost.db").touch()
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--database", "lost.db"])
+    said = capsys.readouterr()
+    assert (left.value.code, said.out, said.err) == (
+        2, "", "metasched: lost.db: the file is empty, expected a database\n"
+    )  # fmt: skip
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("lost.db", 0)]
+
+
+@pytest.mark.parametrize("option", ["--database", "--url"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_option_that_names_nothing_is_not_taken_for_one_that_is_missing(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["runs", option, value])
+    said = capsys.readouterr()
+    assert (left.value.code, said.out, f"{option} is empty, expected" in said.err) == (2, "", True)
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -195,3 +195,13 @@ def test_a_plan_names_the_option_that_is_wrong(asked: tuple[object, ...], metasc
     metasched("fit", "runs.csv", "-o", "m.json")
     status, out, err = metasched("plan", "m.json", "--budget", 50, *asked)
     assert (status, out, f"{asked[0]} is " in err, err.count("\n")) == (2, "", True, 1)
+
+
+@pytest.mark.parametrize("asked", [("--problem-size", "inf"), ("--bandwidth", "inf"), ("--cpu", 2), ("--cpu", "nan")])
+def test_a_picture_of_scaling_names_the_option_that_is_wrong(
+    asked: tuple[object, ...], metasched: Callable[..., Answer]
+) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    others = () if "--problem-size" in asked else ("--problem-size", 700)
+    status, out, err = metasched("plot", "scaling", "m.json", "-o", "s.png", *others, *asked)
+    assert (status, out, err.startswith(f"metasched: {asked[0]} is "), err.count("\n")) == (2, "", True, 1)

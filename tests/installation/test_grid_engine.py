@@ -105,7 +105,8 @@ def test_a_cell_is_set_up_once_and_undone(cell: Path, capsys: pytest.CaptureFixt
     assert after["operators"] == {"metasched"}
     assert f"socket = {site}/m.sock\n" in (hooks / "hooks.conf").read_text()
     assert os.access(hooks / "metasched-jsv", os.X_OK)
-    assert [each.name for each in read_configuration(site / "metasched.toml").grid_engine] == ["cell"]
+    configured = read_configuration(site / "metasched.toml")
+    assert [each.name for each in (*configured.grid_engine, *configured.slurm)] == ["cell"]
     capsys.readouterr()
     assert setup(cell, "--yes", "--everywhere") == 0
     assert capsys.readouterr().out == "there is nothing to do\n"

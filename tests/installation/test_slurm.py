@@ -341,6 +341,17 @@ def test_the_daemons_configuration_names_the_cluster_once_however_it_is_written(
     assert (text != there) == added
 
 
+@pytest.mark.parametrize(("name", "left"), [("east", 1), ("cluster", 0)])
+def test_the_example_of_the_deployed_configuration_does_not_stay_unnoticed(
+    name: str, left: int, site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As another name of the same Slurm it would double all nodes."""
+    (site / "metasched.toml").write_text(read_text(deployed() / "metasched.toml"))
+    assert setup(site, "--yes", "--json", "--name", name) == 0
+    lines = json.loads(capsys.readouterr().out)["left_to_you"]
+    assert [f'{site}/metasched.toml, remove [[slurm]] name = "cluster"' in line for line in lines] == [True] * left
+
+
 def test_a_configuration_that_is_no_toml_is_refused_before_anything_is_done(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,6 +112,8 @@ def import_verb(
     known = settings.schedulers
     if cluster is None and len(known) > 1:
         raise InputError(f"{', '.join(known)} are configured, expected one of them", where="--cluster")
+    if cluster is not None and not (cluster.strip() and cluster.isprintable()):
+        raise InputError(f"--cluster is {cluster!r}, expected the name of a cluster")
     where = cluster if cluster is not None else next(iter(known), "")
     bar = partial(output.progress, what="storing")
     read = []

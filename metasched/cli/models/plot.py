@@ -19,7 +19,7 @@ from metasched.fitting import Factory, unfitted
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
-from metasched.records import InputError, check_level
+from metasched.records import InputError, check_above_zero, check_fraction, check_level
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.models import read_model
 
@@ -85,8 +85,9 @@ def scaling(
     check_level("--level", level)
     predictor = read_model(model)
     cpu, bandwidth = options.loads_to_expect(predictor, cpu, bandwidth)
-    if not (problem_size > 0 and 0 < cpu <= 1 and bandwidth > 0):
-        raise InputError("expected --problem-size above 0, --cpu in (0, 1] and --bandwidth above 0")
+    check_above_zero("--problem-size", problem_size)
+    check_fraction("--cpu", cpu)
+    check_above_zero("--bandwidth", bandwidth)
     counts = np.unique(np.geomspace(1, processors, 24).round().astype(int))
     many = predictor.predict_many(problem_size, counts, cpu, bandwidth, level)
     defined = np.isfinite(many.execution_time)

@@ -64,7 +64,7 @@ class Store:
         ----------
         location : path of a SQLite file or URL; by default ``$METASCHED_DB`` or a file in the user's data folder.
         timeout : how long to wait for other processes that hold the lock, and for the answer of a server (s).
-        new : whether a database that is missing is made; what only reads makes none.
+        new : whether a database is made that is missing, or in an empty file; what only reads makes none.
 
         Raises
         ------
@@ -74,8 +74,11 @@ class Store:
             When it is locked, damaged, or its server does not answer.
         """
         location = default_location() if location is None else os.fspath(location)
-        if not new and "://" not in location and not os.path.exists(location):
-            raise InputError("no such database; metasched run or serve creates one", where=location)
+        if not new and "://" not in location:
+            if not os.path.exists(location):
+                raise InputError("no such database; metasched run or serve creates one", where=location)
+            if os.path.getsize(location) == 0:  # which SQLite takes for a database that was never written to
+                raise InputError("the file is empty, expected a database", where=location)
         engine = connect(location, timeout)
         if path := file_of(engine):
             make_as_folder_owner(path)

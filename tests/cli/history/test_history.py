@@ -88,6 +88,14 @@ def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> No
     assert [line for line in said if line not in err] == []
 
 
+@pytest.mark.parametrize("cluster", ["", " ", "a\nb", "\x1b[31m"])
+def test_jobs_are_imported_for_a_cluster_that_has_a_name(capsys, log: str, tmp_path: Path, cluster: str) -> None:
+    database = tmp_path / "site.db"
+    status, out, err = _run(capsys, "import", log, "--cluster", cluster, "--database", str(database))
+    assert (status, out, err) == (2, "", f"metasched: --cluster is {cluster!r}, expected the name of a cluster\n")
+    assert not database.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
