@@ -16,6 +16,7 @@ from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.jobs import UNKNOWN_DEVICES, Devices, digest
 from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
+from metasched.records import InputError
 from metasched.schedulers.slurm import devices
 from metasched.schedulers.slurm.commands import SlurmCommands
 from metasched.schedulers.slurm.node_failures import failure_rate
@@ -84,6 +85,36 @@ def test_partitions_have_their_nodes_and_time_limits(commands: Path) -> None:
     assert (racka.state.name, racka.scheduler, racka.name, racka.time_limit) == ("c/racka", "c", "racka", 3600.0)
     assert set(racka.state.nodes) < set(every.state.nodes)
     assert every.time_limit is None
+
+
+def test_a_partition_without_nodes_keeps_no_other_from_being_followed(commands: Path) -> None:
+    rows = [{"PartitionName": name, "Time": "1:00:00", "DefaultTime": "10:00"} for name in ("hollow", "racka", "all")]
+    table(commands / "sinfo", rows, otherwise=SINFO)
+    assert [each.name for each in SlurmSource("c").partitions()] == ["racka", "all"]
+    with pytest.raises(RuntimeError, match=r"^no partition has nodes, of hollow$"):
+        SlurmSource("c", ["hollow"]).partitions()
+
+
+def test_a_controller_that_knows_no_nodes_yet_has_not_answered(commands: Path) -> None:
+    rows = [{"PartitionName": "racka", "Time": "1:00:00", "DefaultTime": "10:00"}]
+    table(commands / "sinfo", rows, otherwise=SINFO | {"nodes": []})
+    with pytest.raises(RuntimeError, match=r"^no partition has nodes, of racka$"):
+        SlurmSource("c").partitions()
+
+
+def test_switches_are_those_that_the_topology_describes_now(commands: Path) -> None:
+    names = [node["name"] for node in SINFO["nodes"]]
+    topology = commands / "topology.conf"
+    source = SlurmSource("c", ["racka"], configuration=str(commands / "slurm.conf"))
+    assert [each.state.name for each in source.partitions()] == ["c/racka"]
+    topology.write_text(f"SwitchName=s Nodes={','.join(names[1:])}\n")
+    with pytest.raises(InputError, match=names[0]):
+        source.partitions()
+    topology.write_text(f"SwitchName=s Nodes={','.join(names)}\n")
+    assert [each.state.name for each in source.partitions()] == ["c/racka"]
+    topology.write_bytes(b"SwitchName=\xff\n")
+    with pytest.raises(InputError):
+        source.partitions()
 
 
 def test_a_partition_that_is_not_there_is_named(commands: Path) -> None:

@@ -99,8 +99,7 @@ class SlurmSource(CommandCluster):
         self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
         self._cpus: dict[str, int] = {}
-        beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
-        self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
+        self._switches = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
 
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now, each with the processors that are free on its nodes."""
@@ -116,12 +115,15 @@ class SlurmSource(CommandCluster):
         described, configured = self._partitions_now(), self._configuration.last({}, f"the settings of {self.name}")
         counts_memory = "MEMORY" in configured.get("SelectTypeParameters", "").upper()
         cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
+        topology = self._topology()
         found = []
+        # A partition may have no nodes, and a controller knows none for some seconds after its start.
+        with_nodes = {name for node in sinfo["nodes"] for name in node.get("partitions", ())}
         for name, (longest, default) in limits.items():
-            if self._wanted and name not in self._wanted:
+            if name not in with_nodes or (self._wanted and name not in self._wanted):
                 continue
             own = described.get(name, {})
-            state = cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name)
+            state = cluster_from_slurm(f"{self.name}/{name}", sinfo, topology, partition=name)
             most = count_in(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
             per_node, per_processor = (
                 _stated(of, own) or _stated(of, configured) if counts_memory else None
@@ -143,7 +145,18 @@ class SlurmSource(CommandCluster):
                     counts_memory,
                 )
             )
+        if not found:
+            raise RuntimeError(f"no partition has nodes, of {', '.join(sorted(self._wanted or limits)) or 'none'}")
         return found
+
+    def _topology(self) -> str | None:
+        """The switches as they are described now, since nodes come and go while the daemon runs; None without any."""
+        if not self._switches.is_file():
+            return None
+        try:
+            return self._switches.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise RuntimeError(f"{self._switches} cannot be read: {error}") from None
 
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait; see the contract."""
