@@ -18,6 +18,7 @@ from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.run_times.simple import Keyed, LastTwo
 from metasched.history.submission import Submission
 from metasched.history.waits import WaitErrors
+from metasched.plain_numbers import span
 
 ADA = Submission("ada", 4, 3600.0)
 
@@ -36,7 +37,7 @@ def past(runs: list[float], job: Submission = ADA, begin: float = 0.0) -> Neighb
 def test_nothing_is_known_at_first_but_the_limit() -> None:
     answer = Neighbours().expect(ADA, 0.0)
     assert (answer.run_time, answer.low, answer.high) == (3600.0, 0.0, 3600.0)
-    assert Neighbours().reason(ADA, 0.0) == "nothing is known of such jobs; the limit is 60 min"
+    assert Neighbours().reason(ADA, 0.0) == "nothing is known of such jobs; the limit is 60.0 min"
 
 
 def test_a_job_is_expected_to_take_what_its_like_took() -> None:
@@ -70,7 +71,7 @@ def test_jobs_of_the_same_name_count_more() -> None:
         found.ended(number, run, 4000.0 * number + run)
     assert found.expect(Submission("ada", 4, 3600.0, "fast"), 90_000.0).run_time < 200
     assert found.expect(Submission("ada", 4, 3600.0, "slow"), 90_000.0).run_time > 2500
-    assert "same name, size and limit took 60 s" in found.reason(Submission("ada", 4, 3600.0, "fast"), 90_000.0)
+    assert "same name, size and limit took 60.0 s" in found.reason(Submission("ada", 4, 3600.0, "fast"), 90_000.0)
 
 
 @pytest.mark.parametrize("asked", [1800.0, 28_800.0, 43_200.0])
@@ -88,7 +89,7 @@ def test_a_reason_names_the_jobs_that_the_prediction_follows(asked: float, in_pr
     took = asked / 6 if in_proportion else 600.0
     assert found.expect(job, 3e5).run_time == pytest.approx(took, rel=0.01)
     others = "with other limits, in proportion to the limit," if in_proportion else "with another size or limit"
-    assert found.reason(job, 3e5) == f"the last 9 jobs of this user {others} took {took / 60:.0f} min"
+    assert found.reason(job, 3e5) == f"the last 9 jobs of this user {others} took {span(took)}"
 
 
 def test_what_runs_shows_that_it_takes_longer() -> None:

@@ -28,6 +28,7 @@ from metasched.history.backfilling import outlived
 from metasched.history.job_log import Floats, digest_of
 from metasched.history.problem_sizes import stem_of
 from metasched.history.submission import NO_LIMIT, Submission
+from metasched.plain_numbers import span
 
 #: Numbers of jobs compared: ended and running ones of the user, and ended ones of others with the same limit.
 OWN, RUNNING, OTHERS = 240, 12, 24
@@ -173,7 +174,7 @@ class Neighbours:
     >>> 600 <= past.expect(job, 9000.0).run_time <= 608
     True
     >>> past.reason(job, 9000.0)
-    'the last 9 jobs of this user with the same size and limit took 10 min'
+    'the last 9 jobs of this user with the same size and limit took 10.0 min to 10.1 min'
     """
 
     def __init__(self, level: float = 0.9) -> None:
@@ -303,12 +304,12 @@ class Neighbours:
         shares = {what: float(mixed[which].sum()) for what, which in groups.items()}
         total = float(mixed.sum())
         if not total:
-            return f"nothing is known of such jobs; the limit is {_readable(job.limit)}"
+            return f"nothing is known of such jobs; the limit is {span(job.limit)}"
         best = next(
             (what for what, share in shares.items() if share >= 0.5 * total), max(shares, key=lambda each: shares[each])
         )
         last = items[_RUN, groups[best]][-9:]
-        low, high = (_readable(float(each)) for each in np.quantile(last, [0.25, 0.75]))
+        low, high = (span(float(each)) for each in np.quantile(last, [0.25, 0.75]))
         jobs = "job" if last.size == 1 else f"{last.size} jobs"
         so_far = " so far" if best.endswith("running,") else ""
         return f"the last {jobs} {best} took {low if low == high else f'{low} to {high}'}{so_far}"
@@ -447,10 +448,3 @@ def _stem(name: str) -> str:
     """A name with ``#`` for each number, except in parts that are numbers only."""
     parts = name.split("/")
     return "/".join(stem_of(part) if re.search(r"[^\W\d]", part) else part for part in parts)
-
-
-def _readable(seconds: float) -> str:
-    """A duration (s) as text in seconds, minutes or hours."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
