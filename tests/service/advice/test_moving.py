@@ -159,6 +159,9 @@ def test_a_job_that_no_scheduler_runs_is_described(daemon: Daemon, client: TestC
     ("question", "why"),
     [
         ({}, "expected a job, or its application, problem_size, nodes and running_for"),
+        ({"application": "cg", "problem_size": 9}, "expected a job, or its application"),
+        ({"application": "cg", "problem_size": 9, "nodes": "e1"}, "expected a job, or its application"),
+        ({"problem_size": 9, "nodes": "e1", "running_for": 1}, "expected a job, or its application"),
         (
             {"application": "cg", "problem_size": 9, "nodes": "x1", "running_for": 1},
             "no known partition contains the nodes x1",

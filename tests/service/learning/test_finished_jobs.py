@@ -20,9 +20,10 @@ from sqlalchemy import update
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
 from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
+from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError, Load
 from metasched.service.clock import Clock
-from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.learning.finished_jobs import EndedJobs, _is
 from metasched.service.learning.run_outcome import observed
 from metasched.service.metrics import Metrics
 from metasched.service.state import write_queue
@@ -900,3 +901,21 @@ def test_a_report_is_answered_with_what_became_of_it(
         answer = {"stored": not why, "why": why} | ({} if learned is None else {"learned": learned})
         assert here.jobs.take(reported, sure=sure) == answer
         assert len(here.runs()) == 1 + (not why)
+
+
+@pytest.mark.parametrize(
+    ("number", "begun", "nodes", "same"),
+    [
+        ("7", 500.0, ("n9",), True),  # its listing was late
+        ("7", 1000.0, ("n1",), False),  # the number was given again after its end
+        ("8", 100.0, ("n1",), False),
+        ("", 100.5, ("n1",), True),
+        ("", 100.5, ("n2",), False),
+        ("", 500.0, ("n1",), False),
+    ],
+)
+def test_a_running_job_is_one_that_ended_by_its_number_or_else_by_start_and_nodes(
+    number: str, begun: float, nodes: tuple[str, ...], same: bool
+) -> None:
+    ended = job(start=100.0, end=1000.0)
+    assert _is(StartedJob(nodes, (1,), 1.0, number=number), begun, ended) is same

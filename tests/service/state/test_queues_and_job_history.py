@@ -66,7 +66,10 @@ def test_run_times_are_learned_from_what_was_imported_and_again_after_a_restart(
     answer = [each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p") for each in (history, again)]
     assert [590 <= each["run_time"] <= 630 for each in answer] == [True, True]
     assert answer[1]["complete"]
-    assert answer[0]["reason"] == "the last 9 jobs of this user with the same name, size and limit took 10.0 min"
+    assert (
+        answer[0]["reason"]
+        == "the last 9 jobs of this user with the same name, size and limit took 10.2 min to 10.3 min"
+    )
     with pytest.raises(InputError, match="no jobs of elsewhere are known, expected one of 'c'"):
         history.predict("ada", 4, 7200.0, 1e6, cluster="elsewhere")
 
