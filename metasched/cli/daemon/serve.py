@@ -86,8 +86,8 @@ def enrol_agents(
     with opened(config, database, new=True) as store:
         done = enrol(store.tokens, names, folder, renew=renew)
     if done.enrolled:
-        audit(f"tokens of {len(done.enrolled)} agents created: {fold(done.enrolled)}")
-    line = f"{len(done.enrolled)} agents enrolled, {len(done.kept)} enrolled before; secrets in {folder}"
+        audit(f"tokens of {number_of(len(done.enrolled), 'agent')} created: {fold(done.enrolled)}")
+    line = f"{number_of(len(done.enrolled), 'agent')} enrolled, {len(done.kept)} enrolled before; secrets in {folder}"
     output.answer(as_json, asdict(done) | {"folder": str(folder)}, line)
     if done.without_file and not as_json:
         output.to_stderr(
