@@ -24,6 +24,7 @@ ALL, SHARE = {"a1": 3, "a2": 3, "a3": 3, "a4": 4}, {"a1": 0, "a2": 1, "a3": 3, "
     [
         ("CR_Core", ALL),
         ("CR_Core_Memory\nDefMemPerCPU=250", SHARE),
+        ("CR_Core_Memory\nDefMemPerNode=900\nPartitionName=DEFAULT DefMemPerCPU=250", SHARE),
         ("CR_Core_Memory", {"a1": 0, "a2": 0, "a3": 0, "a4": 4}),  # a job that states none gets all memory of its nodes
     ],
 )

@@ -125,10 +125,7 @@ class SlurmSource(CommandCluster):
             own = described.get(name, {})
             state = cluster_from_slurm(f"{self.name}/{name}", sinfo, topology, partition=name)
             most = count_in(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
-            per_node, per_processor = (
-                _stated(of, own) or _stated(of, configured) if counts_memory else None
-                for of in ("DefMemPerNode", "DefMemPerCPU")
-            )
+            per_node, per_processor = _usual_memory(own, configured) if counts_memory else (None, None)
             found.append(
                 Partition(
                     replace(state, hardware=self._hardware, processors=np.minimum(state.processors, most)),
@@ -366,6 +363,13 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
     return limits
 
 
-def _stated(name: str, fields: Mapping[str, str]) -> float | None:
-    """The megabytes that a field states, if any."""
-    return count_in(fields.get(name, "")) or None
+def _usual_memory(partition: Mapping[str, str], configured: Mapping[str, str]) -> tuple[float | None, float | None]:
+    """What a job gets that states no memory: of each node, or for each processor (megabytes).
+
+    A partition that states one of them has neither of the whole cluster.
+    """
+    for fields in (partition, configured):
+        per_node, per_processor = (count_in(fields.get(of, "")) or None for of in ("DefMemPerNode", "DefMemPerCPU"))
+        if per_node or per_processor:
+            return per_node, per_processor
+    return None, None
