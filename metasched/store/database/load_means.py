@@ -48,10 +48,10 @@ def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) 
     with reading(store.engine, long=True) as connection:
         if connection.scalar(select(LoadRow.node).limit(1)) is None:
             return 0
-        newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
+        newest = _newest(connection, FIVE_MINUTES)
         minutes = packed.missing(connection, moment)
         late = connection.scalars(select(LateSlotRow.slot).order_by(LateSlotRow.slot)).all()
-    if newest is None or newest < moment - packed.KEPT:
+    if newest < moment - packed.KEPT:
         roll_up(store, moment - packed.KEPT, since=newest)
     for slot, group in groupby(minutes, key=lambda minute: int(_slot(minute, FIVE_MINUTES))):
         with reading(store.engine, long=True) as connection:
@@ -78,11 +78,9 @@ def roll_up(store: Store, now: float, *, since: float | None = None) -> None:
     since : time from which on slots are computed again (s); by default from the newest one on, or all if there is none.
     """
     with writing(store.engine, long=True) as connection:
-        if since is None:
-            newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
-            since = -math.inf if newest is None else newest
+        begin = _newest(connection, FIVE_MINUTES) if since is None else since
         for step in STEPS:
-            _make(connection, step, since, now)
+            _make(connection, step, begin, now)
 
 
 def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
@@ -108,24 +106,16 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
     inside = and_(LoadMeanRow.step == step, LoadMeanRow.time >= since, LoadMeanRow.time < until)
     with reading(store.engine, long=True) as connection:
         parts = [*packed.fetched(connection.execute(select(*columns).where(inside)))]
-        made = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == step))
-        rest = max(since, -math.inf if made is None else made + step)
+        rest = max(since, _newest(connection, step) + step)
         if rest < until:
             parts += packed.fetched(connection.execute(_from_samples(step, rest, until)))
     node, moment, cpu, bandwidth = ([*chain.from_iterable(part[at] for part in parts)] for at in range(4))
     return Loads.sort(node, moment, cpu, bandwidth)
 
 
-def forget_means(connection: Connection, step: int, before: float) -> None:
-    """Remove the means over ``step`` seconds that began before a time.
-
-    Parameters
-    ----------
-    connection : of a transaction that writes.
-    step : length of each mean (s).
-    before : seconds since 1970.
-    """
-    connection.execute(delete(LoadMeanRow).where(LoadMeanRow.step == step, LoadMeanRow.time < before))
+def _newest(connection: Connection, step: int) -> float:
+    newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == step))
+    return -math.inf if newest is None else newest
 
 
 def _make(connection: Connection, step: int, since: float, now: float) -> None:

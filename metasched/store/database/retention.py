@@ -10,9 +10,9 @@ from sqlalchemy import delete
 
 from metasched.store.database import load_blocks as packed
 from metasched.store.database.engine import writing
-from metasched.store.database.load_means import forget_means, roll_up, update_means
+from metasched.store.database.load_means import roll_up, update_means
 from metasched.store.database.store import Store
-from metasched.store.database.tables import FIVE_MINUTES, LoadRow, PlacementRow
+from metasched.store.database.tables import FIVE_MINUTES, LoadMeanRow, LoadRow, PlacementRow
 
 #: Retention of five-minute means, as a multiple of that of samples.
 MEANS_KEEP = 9.0
@@ -42,7 +42,9 @@ def prune(
     update_means(store)
     roll_up(store, loads_before, since=-math.inf)  # once more with whatever came late, before its samples go
     with writing(store.engine, long=True) as connection:
-        forget_means(connection, FIVE_MINUTES, loads_before - MEANS_KEEP * max(time.time() - loads_before, 0.0))
+        means_before = loads_before - MEANS_KEEP * max(time.time() - loads_before, 0.0)
+        old = LoadMeanRow.step == FIVE_MINUTES, LoadMeanRow.time < means_before
+        connection.execute(delete(LoadMeanRow).where(*old))
         packed.forget(connection, loads_before)
         loads = connection.execute(delete(LoadRow).where(LoadRow.time < loads_before)).rowcount
         placements = connection.execute(delete(PlacementRow).where(PlacementRow.made_at < placements_before)).rowcount

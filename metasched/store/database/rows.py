@@ -59,15 +59,6 @@ def insert_many_new(connection: Connection, into: Table, rows: Sequence[tuple[An
     return connection.exec_driver_sql(str(statement), given, execution_options={"preserve_rowcount": True}).rowcount
 
 
-def insert_new_by(connection: Connection, into: Table, rows: Iterable[Mapping[str, Any]], key: str) -> frozenset[Any]:
-    """The same; return the keys, values of a unique column, that were new."""
-    apart = {row[key]: row for row in rows}
-    if not apart:
-        return frozenset()
-    statement = _insert(connection, into).returning(into.c[key])
-    return frozenset(connection.scalars(statement, list(apart.values())))
-
-
 def _insert(connection: Connection, into: Table) -> Any:
     return insert_into(connection, into).on_conflict_do_nothing()
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, bindparam,
 
 from metasched.records import InputError, Run, Settings
 from metasched.store.database.engine import name_of, reading, writing
-from metasched.store.database.rows import check_types, insert_new_by, sound
+from metasched.store.database.rows import check_types, insert_into, sound
 from metasched.store.database.tables import ModelRow, RunRow, table
 
 #: Key among a run's further columns where it was forgotten.
@@ -82,7 +82,12 @@ class RecordedRun:
 
 def insert_runs(connection: Connection, records: Iterable[RecordedRun]) -> frozenset[str]:
     """Store runs; return the uids that are new: runs that are there already stay as they are."""
-    return insert_new_by(connection, table(RunRow), map(_row, records), "uid")
+    rows = {record.uid: _row(record) for record in records}
+    if not rows:
+        return frozenset()
+    runs = table(RunRow)
+    statement = insert_into(connection, runs).on_conflict_do_nothing().returning(runs.c.uid)
+    return frozenset(connection.scalars(statement, [*rows.values()]))
 
 
 def correct_run(connection: Connection, record: RecordedRun) -> bool:
@@ -124,19 +129,9 @@ class Selection:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """SQL conditions that select the runs that are meant."""
-        found: list[ColumnElement[bool]] = []
-        if self.uids is not None:
-            found.append(RunRow.uid.in_(self.uids))
-        if self.user is not None:
-            found.append(RunRow.extra["user"].as_string() == self.user)
-        if self.since is not None:
-            found.append(RunRow.start_time >= self.since)
-        if self.until is not None:
-            found.append(RunRow.start_time < self.until)
-        for column, wanted in ((RunRow.application, self.application), (RunRow.cluster, self.platform)):
-            if wanted is not None:
-                found.append(column == wanted)
-        return found
+        users = None if self.user is None else (self.user,)
+        found = _conditions(self.application, self.platform, users, self.since, self.until)
+        return found if self.uids is None else [*found, RunRow.uid.in_(self.uids)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,23 +194,18 @@ class RunRecords:
 
         ``since`` and ``until`` bound the start (s), ``last`` the number: the newest stay. ``users`` whose they are.
         """
-        query = select(*table(RunRow).columns)
+        query = select(*table(RunRow).columns).where(*_conditions(application, platform, users, since, until))
         query = query.order_by(RunRow.id) if last is None else query.order_by(RunRow.id.desc()).limit(last)
-        query = _only(query, application, platform, users)
         if learnable is not None:
             query = query.where(RunRow.learnable == learnable)
-        if since is not None:
-            query = query.where(RunRow.start_time >= since)
-        if until is not None:
-            query = query.where(RunRow.start_time < until)
         found = self._select(query)
         return found if last is None else found[::-1]
 
     def count(self, *, application: str | None, platform: str | None, users: Collection[str] | None) -> int:
         """The number of runs; a filter that is None admits all."""
         with reading(self._engine) as connection:
-            query = select(func.count()).select_from(RunRow)
-            return int(connection.scalar(_only(query, application, platform, users)) or 0)
+            query = select(func.count()).select_from(RunRow).where(*_conditions(application, platform, users))
+            return int(connection.scalar(query) or 0)
 
     def forget(self, which: Selection) -> Forgotten:
         """Exclude runs from learning; they stay, marked as forgotten, so that reports of them are ignored.
@@ -279,14 +269,25 @@ class RunRecords:
         return RecordedRun(run, row["exit_status"], row["learnable"], row["uid"])
 
 
-def _only(query: Any, application: str | None, platform: str | None, users: Collection[str] | None) -> Any:
+def _conditions(
+    application: str | None,
+    platform: str | None,
+    users: Collection[str] | None,
+    since: float | None = None,
+    until: float | None = None,
+) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
     if application is not None:
-        query = query.where(RunRow.application == application)
+        found.append(RunRow.application == application)
     if platform is not None:
-        query = query.where(RunRow.cluster == platform)
+        found.append(RunRow.cluster == platform)
     if users is not None:
-        query = query.where(RunRow.extra["user"].as_string().in_(users))
-    return query
+        found.append(RunRow.extra["user"].as_string().in_(users))
+    if since is not None:
+        found.append(RunRow.start_time >= since)
+    if until is not None:
+        found.append(RunRow.start_time < until)
+    return found
 
 
 #: Stored values of a run besides its fields and its settings.

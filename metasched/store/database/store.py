@@ -50,7 +50,8 @@ class Store:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        #: For operations on the database as a whole: means of loads, retention, backups.
+        self.engine = engine
         self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
         self.ended, self.waiting = EndedRecords(engine), WaitingJobs(engine)
@@ -92,7 +93,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections to the database."""
-        self._engine.dispose()
+        self.engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -103,9 +104,4 @@ class Store:
     @property
     def name(self) -> str:
         """The path of the file, or the URL without its password."""
-        return name_of(self._engine.url)
-
-    @property
-    def engine(self) -> Engine:
-        """The engine, for operations on the database as a whole: means of loads, retention, backups."""
-        return self._engine
+        return name_of(self.engine.url)

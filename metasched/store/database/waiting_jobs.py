@@ -29,9 +29,8 @@ class WaitingJob:
 
 def insert_jobs(connection: Connection, jobs: Iterable[EndedJob]) -> None:
     """Store jobs that wait; those that do already stay as they are. Of a comment only its mark is stored."""
-    rows = [
-        {"uid": job.uid, "ended_at": job.end, "document": _JOB.dump_python(_marked(job), mode="json")} for job in jobs
-    ]
+    kept = [replace(job, comment=mark_in(job.comment)) for job in jobs]
+    rows = [{"uid": job.uid, "ended_at": job.end, "document": _JOB.dump_python(job, mode="json")} for job in kept]
     insert_new(connection, table(WaitingJobRow), rows)
 
 
@@ -57,10 +56,6 @@ class WaitingJobs:
         """Delete those that ended before a time (s)."""
         with writing(self._engine) as connection:
             connection.execute(delete(WaitingJobRow).where(WaitingJobRow.ended_at < before))
-
-
-def _marked(job: EndedJob) -> EndedJob:
-    return replace(job, comment=mark_in(job.comment))
 
 
 #: Selects the rows of jobs that wait, each with the uid of its run if that is stored.
