@@ -39,9 +39,10 @@ def check_database(location: str | None) -> Iterator[Finding]:
         return
     try:
         engine = connect(location, 10.0)
+        sqlite = engine.dialect.name == "sqlite"
         with reading(engine) as connection:
             at = revision_of(connection)
-            sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() if _sqlite(location) else "ok"
+            sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() if sqlite else "ok"
     except (InputError, StoreError) as error:
         yield Finding(
             "database",
@@ -199,7 +200,3 @@ def _anothers(location: str) -> tuple[str, str] | None:
     path = Path(location)
     owner, user = path.owner(), path.parent.owner()
     return (owner, user) if User.named(user).may(path, "rw") else None
-
-
-def _sqlite(location: str) -> bool:
-    return "://" not in location or location.startswith("sqlite")

@@ -56,6 +56,14 @@ class User:
         groups = {each.gr_gid for each in grp.getgrall() if found.pw_name in each.gr_mem}
         return cls(found.pw_name, found.pw_uid, frozenset(groups | {found.pw_gid}), found.pw_gid)
 
+    @classmethod
+    def named_or_own(cls, name: str) -> User:
+        """The user of a name, ours where there is none."""
+        try:
+            return cls.named(name)
+        except KeyError:
+            return cls.named(f"{os.geteuid()}")
+
     def may(self, path: str | os.PathLike[str], rights: str) -> str:
         """Why the user has not these rights (of "rwx") on a path; empty where they have.
 

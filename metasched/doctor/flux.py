@@ -5,7 +5,6 @@ Never run on a real instance: what ``flux config get`` prints was written down f
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,9 +44,6 @@ def check_flux(name: str, uri: str, socket: str | None) -> Iterator[Finding]:
     if any(each in plugins[: places[0]] for each in BEHIND):
         found = f"{PLUGIN} comes behind {' and '.join(each for each in BEHIND if each in plugins[: places[0]])}"
         yield Finding(f"{name}: plugin", "wrong", found, "let ingest.frobnicator.plugins begin with it")
-    try:
-        user = User.named("flux")
-    except KeyError:
-        user = User.named(f"{os.geteuid()}")
+    user = User.named_or_own("flux")
     folder = Path(plugins[places[0]]).parent
     yield from check_asking_hook(name, folder, (PLUGIN, "metasched_advice.py"), user, socket, "flux")

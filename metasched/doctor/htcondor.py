@@ -59,10 +59,7 @@ def _cron_job(name: str, commands: Commands) -> Iterator[Finding]:
         path = Path(commands.run("condor_config_val", "STARTD_CRON_METASCHED_EXECUTABLE").strip())
     except RuntimeError:
         return
-    try:
-        user = User.named("condor")
-    except KeyError:
-        user = User.named(f"{os.geteuid()}")
+    user = User.named_or_own("condor")
     check, remedy = f"{name}: cron job", "metasched setup htcondor"
     why = user.may(path, "rx") or fails([str(path)], user, {"PATH": os.environ.get("PATH", os.defpath)})
     yield Finding(check, "wrong", why, remedy) if why else Finding(check, "well", f"{path} runs as {user.name}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT, Commands
@@ -45,11 +44,8 @@ class FluxSource(ListedCluster):
     def _listing(self) -> Listing:
         total, held = self._commands.read(lambda found: (cores(found), properties(found)), *RESOURCES, "all")
         free, down = (self._commands.read(cores, *RESOURCES, state) for state in ("free", "down"))
-
-        def parts(queues: Any) -> Any:
-            return instances(total, free, down, held, queues)
-
-        return Listing(self._commands.read(parts, *QUEUES), self._commands.read(listed, *JOBS))
+        parts = self._commands.read(lambda queues: instances(total, free, down, held, queues), *QUEUES)
+        return Listing(parts, self._commands.read(listed, *JOBS))
 
     def _ended(self) -> Iterable[AccountedJob]:
         return self._commands.read(ended, *ENDED)

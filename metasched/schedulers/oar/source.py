@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT, Commands
@@ -55,11 +54,9 @@ class OarSource(ListedCluster):
 
     def _listing(self) -> Listing:
         known = self._resources()
-
-        def listing(jobs: Any) -> Listing:
-            return Listing(instances(known, jobs), listed(jobs, known, self._property))
-
-        return self._commands.read(listing, *JOBS)
+        return self._commands.read(
+            lambda jobs: Listing(instances(known, jobs), listed(jobs, known, self._property)), *JOBS
+        )
 
     def _ended(self) -> Iterable[AccountedJob]:
         known = self._resources()

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from metasched.schedulers.slurm.cells import seconds_in
-
 #: How long after its start a controller may hear of jobs that ended before (s): nodes tell it again every 15 s or so.
 HEARD_WITHIN = 60.0
-
-
-def controller_started(configuration: Mapping[str, str]) -> float | None:
-    """When the controller that runs was started (s), by the names of ``scontrol show config``; None if not known."""
-    return seconds_in(configuration.get("BOOT_TIME", ""))
 
 
 def ended_meanwhile(started: float | None, ended: float | None, controller: float | None) -> bool:

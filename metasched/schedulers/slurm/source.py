@@ -49,7 +49,7 @@ from metasched.schedulers.slurm.job_rows import (
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import CONFIGURED_FOR, Remembered
-from metasched.schedulers.slurm.restarts import controller_started, ended_meanwhile
+from metasched.schedulers.slurm.restarts import ended_meanwhile
 from metasched.schedulers.slurm.submission import asked_for, placed
 from metasched.slurm_times import span
 
@@ -195,7 +195,7 @@ class SlurmSource(CommandCluster):
     def _controller_started(self) -> float | None:
         """When the controller that runs was started (s); None where it does not tell."""
         try:
-            return controller_started(self._configured())
+            return seconds_in(self._configured().get("BOOT_TIME", ""))
         except RuntimeError as error:
             _log.info("when the controller of %s was started is unknown: %s", self.name, error)
             return None
