@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from metasched.cli import output
+from metasched.cli.options import JsonOption
 from metasched.queueing.document import LONGEST, parse
 from metasched.queueing.solution import PrecisionError, Solution
 from metasched.queueing.solver import solve
@@ -22,7 +23,7 @@ def solve_verb(
         Literal["auto", "exact", "approximate"],
         typer.Option(help="Exact, approximate with bounds, or exact if that takes a few seconds at most."),
     ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Solve closed queueing networks exactly, or approximately with bounds."""
     many, networks = parse(read_text(network, LONGEST), where=str(network))

@@ -40,11 +40,6 @@ StateOption = Annotated[str, typer.Option(help="Folder where jobs that ended are
 setup = typer.Typer(help="Install the hooks of a batch scheduler, or remove them.", no_args_is_help=True)
 
 
-@setup.callback()
-def _setup() -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Call:
     """The options of the setups of all schedulers."""
@@ -96,43 +91,35 @@ class Call:
         """
         with alone(plan.folder):
             plan.journal = installing.Journal.of(plan.folder)  # as it is now that nobody else changes it
-            self._carry_out(plan, complete, undone, set_back)
-
-    def _carry_out(
-        self,
-        plan: Plan,
-        complete: Callable[[], None],
-        undone: tuple[str, ...],
-        set_back: Callable[[dict[str, str]], object] | None,
-    ) -> None:
-        if self.undo:
-            plan.then, lines = [*undone], installing.undoing(plan.journal)
-        else:
-            try:
-                complete()
-            except RuntimeError as error:
-                raise InputError(str(error)) from None
-            lines = [each.description for each in plan.steps if each.description]
-        if self.as_json:
-            output.print_json({"steps": lines, "left_to_you": plan.left, "then": plan.then if lines else []})
-        else:
-            for line in (*(lines or ["there is nothing to do"]), *(f"do this by hand: {each}" for each in plan.left)):
-                output.say(line)
-        if self.plan or not lines:
-            return
-        if not self.yes and not _confirmed():
-            raise typer.Exit(1)
-        try:
             if self.undo:
-                installing.undo(plan.journal, set_back)
+                plan.then, lines = [*undone], installing.undoing(plan.journal)
             else:
-                installing.install(plan.steps, plan.journal)
-        except (OSError, RuntimeError) as error:
-            why = f"{error.filename}: {refusal(error)}" if isinstance(error, OSError) else error
-            output.to_stderr(f"{why}; --undo reverts the steps done so far")
-            raise typer.Exit(1) from None
-        if not self.as_json:
-            output.say(f"done; then: {'; '.join(plan.then)}")
+                try:
+                    complete()
+                except RuntimeError as error:
+                    raise InputError(str(error)) from None
+                lines = [each.description for each in plan.steps if each.description]
+            if self.as_json:
+                output.print_json({"steps": lines, "left_to_you": plan.left, "then": plan.then if lines else []})
+            else:
+                by_hand = [f"do this by hand: {each}" for each in plan.left]
+                for line in (*(lines or ["there is nothing to do"]), *by_hand):
+                    output.say(line)
+            if self.plan or not lines:
+                return
+            if not self.yes and not _confirmed():
+                raise typer.Exit(1)
+            try:
+                if self.undo:
+                    installing.undo(plan.journal, set_back)
+                else:
+                    installing.install(plan.steps, plan.journal)
+            except (OSError, RuntimeError) as error:
+                why = f"{error.filename}: {refusal(error)}" if isinstance(error, OSError) else error
+                output.to_stderr(f"{why}; --undo reverts the steps done so far")
+                raise typer.Exit(1) from None
+            if not self.as_json:
+                output.say(f"done; then: {'; '.join(plan.then)}")
 
 
 def _confirmed() -> bool:

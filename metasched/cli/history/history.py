@@ -44,11 +44,6 @@ class PredictorName(StrEnum):
     clairvoyant = "clairvoyant"
 
 
-@history.callback()
-def _group() -> None:
-    pass
-
-
 @history.command()
 def evaluate(
     log: LogArgument,
