@@ -139,12 +139,7 @@ def _show(
         blocks = "+".join(str(block) for block in place if block)
         table.add_row(str(count), blocks, plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", plain(other))
     output.show(table)
-    if scaling.pays_until == scaling.processes[-1]:
-        output.out.print(f"more processes are worthwhile up to the largest number requested, {scaling.pays_until}")
-    else:
-        output.out.print(
-            f"more than {scaling.pays_until} processes are not worthwhile; {scaling.fastest} are the fastest"
-        )
+    output.out.print(scaling.verdict)
     output.out.print(
         f"CPU_Constant {model.cpu_constant:.4g}, Net_Constant {model.net_constant:.4g}, "
         f"error on the profiles {model.profiling_error:.1%}; m(n) = {model.workload.message_size} bytes, "

@@ -133,10 +133,7 @@ def plot_verb(
             }
         )
         return
-    if scaling.pays_until == counts[-1]:
-        output.say(f"more processes are worthwhile up to the largest number requested, {scaling.pays_until}")
-    else:
-        output.say(f"more than {scaling.pays_until} processes are not worthwhile; {scaling.fastest} are the fastest")
+    output.say(scaling.verdict)
     output.say(f"picture written to {picture}")
 
 

@@ -60,3 +60,10 @@ class Scaling:
         and Lazowska, Speedup versus efficiency in parallel systems, IEEE Trans. Comp. 38(3), 1989.
         """
         return int(self.processes[np.argmax(self.speedup * self.efficiency)])
+
+    @property
+    def verdict(self) -> str:
+        """How many processes are worthwhile, in words."""
+        if self.pays_until == self.processes[-1]:
+            return f"more processes are worthwhile up to the largest number requested, {self.pays_until}"
+        return f"more than {self.pays_until} processes are not worthwhile; {self.fastest} are the fastest"
