@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
@@ -128,7 +128,7 @@ class ListPart(Part):
     def of(cls, models: SortedList) -> ListPart:
         """What a list is kept as."""
         return cls(
-            combinations=[_five(names(combination)) for combination in models.combinations],
+            combinations=[cast(_Names, names(combination)) for combination in models.combinations],
             factors=models.factors.tolist(),
             in_last=models.in_last.tolist(),
             samples=models.samples,
@@ -259,8 +259,3 @@ def checked(kind: type[Document], text: str, where: str) -> Document:
             raise InputError(f"not a whole JSON document ({first['ctx']['error']})", where=where) from None
         place = ".".join(str(step) for step in first["loc"])
         raise InputError(f"{place}: {first['msg']}", where=where) from None
-
-
-def _five(found: tuple[str, ...]) -> _Names:
-    comp, comm, bw, pcomp, pcomm = found
-    return comp, comm, bw, pcomp, pcomm
