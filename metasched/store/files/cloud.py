@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.profile import Profile
-from metasched.records import check_count
-from metasched.store.files.csv_tables import csv_number, csv_table
+from metasched.store.files.csv_tables import csv_count, csv_number, csv_table
 from metasched.store.files.whole_files import read_text
 from metasched.validation import Located, toml_as
 from monitors.validated_fields import ValidatedFields
@@ -63,9 +62,8 @@ def read_profiles(path: Path) -> list[ProfiledRun]:
         cells = {name: cell for name, cell in zip(header, row, strict=True) if cell or name in _NEEDED}
         with Located(f"{path}, row {line}"):
             values = {name: csv_number(cells, name) for name in (*_NEEDED, *_OPTIONAL) if name in cells}
-            servers = csv_number(cells, "servers") if "servers" in cells else 1.0
-            check_count("servers", servers)
-            runs.append(ProfiledRun(Profile(**values), int(servers)))  # type: ignore[arg-type]
+            servers = csv_count(cells, "servers") if "servers" in cells else 1
+            runs.append(ProfiledRun(Profile(**values), servers))  # type: ignore[arg-type]
     return runs
 
 

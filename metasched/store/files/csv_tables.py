@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 
-from metasched.records import InputError
+from metasched.records import InputError, check_count
 from metasched.records.settings import number_in
 from metasched.store.files.whole_files import MOST_BYTES, read_text
 
@@ -60,3 +60,10 @@ def csv_table(
 def csv_number(cells: Mapping[str, str], name: str) -> float:
     """The number in a named cell."""
     return number_in(name, cells[name])
+
+
+def csv_count(cells: Mapping[str, str], name: str) -> int:
+    """The whole number of at least 1 in a named cell."""
+    value = csv_number(cells, name)
+    check_count(name, value)
+    return int(value)

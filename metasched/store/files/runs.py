@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from metasched.records import PARAMETER, InputError, Run, check_count, has_words
-from metasched.store.files.csv_tables import csv_number, csv_table
+from metasched.records import PARAMETER, InputError, Run, has_words
+from metasched.store.files.csv_tables import csv_count, csv_number, csv_table
 from metasched.store.files.whole_files import write_text_atomically
 from metasched.validation import Located
 
@@ -140,7 +140,7 @@ def run_from_cells(cells: Mapping[str, str]) -> Run:
     for name in ("application", "cluster"):
         if not cells[name]:
             raise InputError(f"{name} is empty, expected a name")
-    processors = _count(cells, "processors")
+    processors = csv_count(cells, "processors")
     return Run(
         application=cells["application"],
         cluster=cells["cluster"],
@@ -154,12 +154,6 @@ def run_from_cells(cells: Mapping[str, str]) -> Run:
         phase=cells.get("phase") or None,
         extra=MappingProxyType({name: cell for name, cell in cells.items() if name not in RUN_COLUMNS and cell}),
     )
-
-
-def _count(cells: Mapping[str, str], name: str) -> int:
-    value = csv_number(cells, name)
-    check_count(name, value)
-    return int(value)
 
 
 def _minimum(cells: Mapping[str, str], name: str) -> float:
