@@ -148,7 +148,6 @@ def test_a_row_spoiled_by_hand_is_named_and_hides_no_other(
     ("changed", "said"),
     [
         ({"processors": 2**70}, "holds no whole number of more than 64 bits"),
-        ({"problem_size": 10**400}, "[^\n]+"),
         ({"application": "a\udcff"}, r"'a\\udcff': expected UTF-8"),
         ({"cluster": "\ud800"}, r"'\\ud800': expected UTF-8"),
     ],
