@@ -186,8 +186,11 @@ SWF_STATES = {0: FAILED, 1: COMPLETED, 5: CANCELLED}
 
 def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
     labels = {11: "user", 12: "account", 13: "executable", 14: "qos", 15: "partition"}
+    began = 0.0  # seconds since 1970, from which the times of jobs count
     for line in chain([first], rest):
         if line.startswith(";"):
+            if found := re.match(r";\s*UnixStartTime:\s*(\d{1,10})\b", line):
+                began = float(found[1])
             found = re.match(r";\s*Max(Procs|Nodes):\s*(\d{1,9})\b", line)
             if found and (found[1] == "Procs" or not columns.capacity):
                 columns.capacity = int(found[2])
@@ -207,7 +210,7 @@ def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
         names = {label: cells[place] for place, label in labels.items() if len(cells) > place and cells[place] != "-1"}
         if status in SWF_STATES:
             names["state"] = SWF_STATES[int(status)]
-        columns.add(cells[0], submit, run, used if used > 0 else asked, request, names, wait)
+        columns.add(cells[0], began + submit, run, used if used > 0 else asked, request, names, wait)
 
 
 def _read_csv(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> None:

@@ -56,6 +56,13 @@ def test_swf_is_read_and_what_is_wrong_with_it_is_counted() -> None:
     }  # fmt: skip
 
 
+def test_times_of_swf_count_from_the_start_that_its_header_states() -> None:
+    assert read_log(["; UnixStartTime: 1735689600", *SWF]).submit_time.tolist() == [
+        1735689600.0 + each for each in (0.0, 4.0, 5.0, 7.0)
+    ]
+    assert read_log(["; UnixStartTime: -1", *SWF]).submit_time[0] == 0.0
+
+
 def test_what_sacct_prints_is_read_whatever_people_call_their_jobs() -> None:
     log = read_log(SACCT)
     assert log.run_time.tolist() == [3600.0, 60.0]
