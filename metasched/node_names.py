@@ -52,6 +52,20 @@ def unfold(names: str, *, where: str, most: int = MOST_NODES) -> list[str]:
     return unfolded
 
 
+def names_one(name: str) -> bool:
+    """Whether a text is the name of one node, and no folded name.
+
+    Examples
+    --------
+    >>> names_one("n1"), names_one("n[1-3]"), names_one("n1,")
+    (True, False, False)
+    """
+    try:
+        return unfold(name, where="node", most=1) == [name]
+    except InputError:
+        return False
+
+
 def fold(names: Sequence[str]) -> str:
     """The short form of some node names.
 

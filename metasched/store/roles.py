@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from metasched.node_names import names_one
 from metasched.records import InputError
 
 #: agent writes the loads of its own node; site reports the links from its own site to others; scheduler asks for
@@ -24,8 +25,8 @@ def check_token(name: str, role: str, node: str | None, user: str | None) -> Rol
     Raises
     ------
     InputError
-        When the name is empty, a name holds control characters or the role is not known, an agent names no node or a
-        site none, another role names one, or another role than a reader names a user.
+        When the name is empty, a name holds control characters or the role is not known, an agent does not name one
+        node or a site none, another role names one, or another role than a reader names a user.
 
     Examples
     --------
@@ -44,6 +45,8 @@ def check_token(name: str, role: str, node: str | None, user: str | None) -> Rol
     if known in ("agent", "site") and not node:
         kind = "node" if known == "agent" else "site"
         raise InputError(f"no {kind} is named, expected one for the role {known} (--{kind})")
+    if known == "agent" and node and not names_one(node):
+        raise InputError(f"node is {node!r}, expected the name of one node")
     if known not in ("agent", "site") and node is not None:
         raise InputError(
             f"{node!r} is named for the role {known}, expected a node or a site for an agent or a site only"

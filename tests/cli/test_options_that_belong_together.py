@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
         (["history", "report", "pyproject.toml", "--from-store"], "expected a LOG or --from-store, and not both"),
         (["history", "report", "pyproject.toml", "--cluster", "c8"], "--cluster c8 selects stored jobs"),
         (["history", "report", "pyproject.toml", "--database", "a.db"], "--database a.db selects stored jobs"),
+        (["agent", "--json"], "--json prints one sample, expected --once too"),
         (["walltime", "--application", "cg"], "--problem-size is missing, expected it or --placement"),
         (["walltime", "--placement", "7", "--processors", "4"], "--placement already gives application, size"),
         (["submit", "--through", "drmaa", "--", "job.sh"], "--through is 'drmaa', expected psij"),

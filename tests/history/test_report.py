@@ -139,7 +139,8 @@ def test_what_was_imported_is_reported_too(tmp_path: Path, capsys: pytest.Captur
     assert _run(capsys, "report")[0] == 2
     assert _run(capsys, "report", str(log), "--from-store")[0] == 2
     assert _run(capsys, "import", str(log), "--database", database, "--cluster", "other")[0] == 0
-    assert "expected --cluster" in _run(capsys, "report", "--from-store", "--database", database)[2]
+    said = _run(capsys, "report", "--from-store", "--database", database)[2]
+    assert said == "metasched: --cluster: there are jobs of several clusters, expected one of '', 'other'\n"
     status, _, said = _run(capsys, "report", "--from-store", "--database", database, "--cluster", "c9")
     assert (status, said) == (2, "metasched: --cluster: no jobs of c9 are known, expected one of '', 'other'\n")
 

@@ -30,6 +30,8 @@ def agent(
     as_json: JsonOption = False,
 ) -> None:
     """Sample this node, spool the samples to disk, and send them to the daemon."""
+    if as_json and not once:
+        raise InputError("--json prints one sample, expected --once too")
     try:
         asked = read_settings(settings)
     except ValueError as error:

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from sqlalchemy import Connection, MappingResult, Table, delete, func, insert, select, text
 
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
-from metasched.store.database.engine import connect, default_location, opening, reading, writing
+from metasched.store.database.engine import reading, writing
 from metasched.store.database.integrity import damage
 from metasched.store.database.leadership import led
 from metasched.store.database.manifest import prove, seal
-from metasched.store.database.schema import HEAD, revision_of
+from metasched.store.database.schema import HEAD
 from metasched.store.database.store import Store
 from metasched.store.database.tables import kept_tables
 from metasched.store.errors import StoreError
@@ -47,14 +48,8 @@ def upgrade(location: str | None) -> Upgraded:
     InputError
         When there is no database and none can be made there, or it is another program's, or of a newer schema.
     """
-    engine = connect(location or default_location(), 10.0)
-    try:
-        with opening(), reading(engine) as connection:
-            before = revision_of(connection)
-    finally:
-        engine.dispose()
     with Store.open(location) as store:
-        return Upgraded(store.name, before, HEAD)
+        return Upgraded(store.name, store.schema_before, HEAD)
 
 
 def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
@@ -212,5 +207,5 @@ def held(connection: Connection) -> str:
     """What a database holds first, such as "12 runs"; empty where it holds nothing."""
     for table in kept_tables():
         if count := connection.scalar(select(func.count()).select_from(table)):
-            return f"{count} {table.name.replace('_', ' ')}"
+            return number_of(count, table.name.replace("_", " ").removesuffix("s"))
     return ""

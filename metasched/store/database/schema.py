@@ -42,8 +42,13 @@ def revision_of(connection: Connection) -> str | None:
     return connection.scalar(select(column("version_num", String)).select_from(table(VERSION_TABLE)))
 
 
-def bring_up(engine: Engine) -> None:
+def bring_up(engine: Engine) -> str | None:
     """Upgrade a database to the newest revision; do nothing to one that is there already.
+
+    Returns
+    -------
+    str or None
+        The revision that it was at before; None where it had no tables of ours.
 
     Raises
     ------
@@ -51,7 +56,7 @@ def bring_up(engine: Engine) -> None:
         When the database is another program's, or of a newer schema, or the upgrade needs to write and may not.
     """
     with reading(engine) as connection:
-        at = revision_of(connection)
+        at = before = revision_of(connection)
     if at != HEAD:
         _refuse_newer(at, engine)
         with writing(engine, long=True) as connection:
@@ -64,6 +69,7 @@ def bring_up(engine: Engine) -> None:
             upgrade(connection, HEAD)
     if engine.dialect.name == "sqlite":
         _log_ahead(engine)
+    return before
 
 
 def _refuse_newer(at: str | None, engine: Engine) -> None:

@@ -34,6 +34,7 @@ class Store:
     ----------
     runs, loads, models, placements, tokens, modes, ended, waiting, past_jobs, sent_jobs : records, each with verbs of
         its own.
+    schema_before : the schema that the database had when it was opened; None where it was made.
 
     Examples
     --------
@@ -52,6 +53,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         #: For operations on the database as a whole: means of loads, retention, backups.
         self.engine = engine
+        self.schema_before: str | None = None
         self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
         self.ended, self.waiting = EndedRecords(engine), WaitingJobs(engine)
@@ -85,11 +87,13 @@ class Store:
             make_as_folder_owner(path)
         try:
             with opening():
-                bring_up(engine)
+                before = bring_up(engine)
         except BaseException:
             engine.dispose()
             raise
-        return cls(engine)
+        store = cls(engine)
+        store.schema_before = before
+        return store
 
     def close(self) -> None:
         """Close all connections to the database."""

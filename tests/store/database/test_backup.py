@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import stat
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -164,9 +166,25 @@ def test_a_backup_is_never_written_over_another_file(tmp_path: Path) -> None:
     assert (tmp_path / "backup.db").read_text() == "mine"
 
 
+def test_what_is_in_the_way_of_a_restored_backup_is_counted_in_words(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "one.db") as store:
+        store.runs.add(Run("cg", "c8", 1, 1, 0.8, 93.5, 1.0))
+        backup(store, tmp_path / "backup.db")
+        with pytest.raises(InputError, match="holds 1 run already"):
+            restore(store, tmp_path / "backup.db")
+
+
 def test_upgrading_tells_from_where_to_where(tmp_path: Path) -> None:
     location = str(tmp_path / "m.db")
     assert (upgrade(location).before, upgrade(location).before) == (None, HEAD)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_database_that_root_makes_by_an_upgrade_is_the_daemons(tmp_path: Path) -> None:
+    os.chown(tmp_path, 4321, 4321)
+    upgrade(str(tmp_path / "m.db"))
+    found = (tmp_path / "m.db").stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (4321, 4321, 0o640)
 
 
 def test_the_verbs_tell_in_json_what_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
