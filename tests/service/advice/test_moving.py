@@ -102,8 +102,9 @@ def test_of_two_jobs_on_the_same_nodes_only_the_one_that_would_move_is_left_out(
 
 
 def test_a_job_with_gpus_is_not_advised_to_move(daemon: Daemon, client: TestClient) -> None:
-    now, view = daemon.clock.now(), daemon.clusters.view
-    before = view.running["toy"]
+    now = daemon.clock.now()
+    daemon.clusters.refresh(now)
+    before = daemon.clusters.view.running["toy"]
     special = replace(JOB, number="9", devices=(("gpu", "a100"), ("gpus", 2.0)))
     daemon.clusters.put_running("toy", [*before, special], now)
     daemon.clusters.refresh(now)
