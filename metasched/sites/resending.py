@@ -22,14 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 from metasched.client.connection import DeniedError
 from metasched.records import InputError
 from monitors.one_line import one_line
 
 Step = Literal["sent", "leaves", "held", "cancels", "gone", "there"]
-STEPS: tuple[Step, ...] = get_args(Step)
 #: States of a job by its scheduler: pending, held, started (it runs, has ended, or is another job), cancelled, unknown.
 JobState = Literal["waiting", "held", "started", "cancelled", "unknown"]
 
@@ -104,13 +103,11 @@ def resend(job: Resendable, operations: SiteOperations, ask: Ask, save: Callable
     RuntimeError, InputError
         When a site or the daemon does not answer or refuses; to be tried again.
     """
-    attempt = _Attempt(job, operations, ask, save)
-    steps = (attempt.leave, attempt.hold, attempt.recheck, attempt.cancel, attempt.submit, attempt.arrive)
-    return next(result for step in steps[STEPS.index(job.step) :] if (result := step()))
+    return _Attempt(job, operations, ask, save).result()
 
 
 class _Attempt:
-    """One attempt to move a job. Each step returns why the attempt ends with it, or nothing where the next one follows.
+    """One attempt to move a job. Each step returns why the attempt ends with it, or nothing once it has noted the next.
 
     Parameters
     ----------
@@ -122,6 +119,16 @@ class _Attempt:
     ) -> None:
         self._job, self._operations, self._ask, self._save = job, operations, ask, save
         self._path = f"/v1/sites/jobs/{job.uid}"
+
+    def result(self) -> str:
+        """Perform all possible steps, from the one that was noted last; why the attempt ends."""
+        steps: dict[Step, Callable[[], str]] = {
+            "sent": self.leave, "leaves": self.hold, "held": self.cancel, "cancels": self.cancel,
+            "gone": self.submit, "there": self.arrive,
+        }  # fmt: skip
+        while not (result := steps[self._job.step]()):
+            pass
+        return result
 
     def leave(self) -> str:
         """Ask whether a job that was submitted should go, which the daemon then notes."""
@@ -154,15 +161,14 @@ class _Attempt:
             return self._stays("where it is no longer pending")
         return self._note(step="held")
 
-    def recheck(self) -> str:
-        """Leave a job alone that its user has cancelled since it was held: this attempt may be days later."""
-        if self._state() in ("cancelled", "unknown"):
-            return self._stays("where somebody else cancelled it")
-        return self._note(step="cancels")
-
     def cancel(self) -> str:
-        """Cancel a job that is held."""
-        if (state := self._state()) == "held":
+        """Cancel a job that is held, or leave it alone where its user has done so since: this may be days later."""
+        state = self._state()
+        if self._job.step == "held":
+            if state in ("cancelled", "unknown"):
+                return self._stays("where somebody else cancelled it")
+            self._note(step="cancels")
+        if state == "held":
             self._operations.cancel(self._job.site, self._job.job)
             state = self._state()
         if state in ("started", "waiting"):  # somebody has let it go
