@@ -50,10 +50,9 @@ class Store:
     {'format': 1}
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, schema_before: str | None) -> None:
         #: For operations on the database as a whole: means of loads, retention, backups.
-        self.engine = engine
-        self.schema_before: str | None = None
+        self.engine, self.schema_before = engine, schema_before
         self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
         self.ended, self.waiting = EndedRecords(engine), WaitingJobs(engine)
@@ -91,9 +90,7 @@ class Store:
         except BaseException:
             engine.dispose()
             raise
-        store = cls(engine)
-        store.schema_before = before
-        return store
+        return cls(engine, before)
 
     def close(self) -> None:
         """Close all connections to the database."""
