@@ -219,9 +219,11 @@ def report_verb(
     else:
         with opened(config, database) as store, output.working("reading"):
             known = tuple(store.past_jobs.counts())
-            if len(known) > 1 if cluster is None else known and cluster not in known:
-                wrong = "there are jobs of several clusters" if cluster is None else f"no jobs of {cluster} are known"
-                raise InputError(f"{wrong}, expected one of {', '.join(map(repr, known))}", where="--cluster")
+            expected = f"expected one of {', '.join(map(repr, known))}"
+            if cluster is None and len(known) > 1:
+                raise InputError(f"there are jobs of several clusters, {expected}", where="--cluster")
+            if cluster is not None and known and cluster not in known:
+                raise InputError(f"no jobs of {cluster} are known, {expected}", where="--cluster")
             recorded = store.past_jobs.log(known if cluster is None else [cluster])
         title = f"Jobs of {cluster or next(iter(known), '') or 'the cluster'}"
     jobs, size, said = _on(recorded, processors)
