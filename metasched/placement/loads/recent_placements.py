@@ -163,7 +163,7 @@ class PlacedJobs(Sequence[RecentPlacement]):
         """
         own = self._columns
         _, node, where, processors, dedicated = own.counts[:, : self._rows]
-        start, end, memory = own.times[:, : self._rows]
+        start, end, memory = own.amounts[:, : self._rows]
         place = own.numbers(cluster.nodes).take(node)
         counts = (place >= 0) & (end > now)
         here = [cluster.name in names for names in tuple(own.places)]
@@ -186,7 +186,7 @@ class _Columns:
         #: Of each job on each of its nodes, a column: the numbers of the job, of the node and of the possible clusters,
         #: its processors there, and 1 where they are exclusive; the time from which and until which it counts (s), and
         #: its memory there (megabytes).
-        self.counts, self.times, self.rows = np.empty((5, 16), np.int64), np.empty((3, 16)), 0
+        self.counts, self.amounts, self.rows = np.empty((5, 16), np.int64), np.empty((3, 16)), 0
         #: The numbers of the first nodes within clusters, by the identities of their lists of nodes.
         self._numbers: dict[int, tuple[tuple[str, ...], Ints]] = {}
 
@@ -213,15 +213,15 @@ class _Columns:
             return
         where = self.places.setdefault(job.overlapping | {job.cluster}, len(self.places))
         rows = slice(self.rows, self.rows + len(job.nodes))
-        if rows.stop > self.times.shape[1]:
+        if rows.stop > self.amounts.shape[1]:
             more = rows.stop
             self.counts = np.concatenate([self.counts, np.empty((5, more), np.int64)], axis=1)
-            self.times = np.concatenate([self.times, np.empty((3, more))], axis=1)
+            self.amounts = np.concatenate([self.amounts, np.empty((3, more))], axis=1)
         numbers = [self.nodes.setdefault(name, len(self.nodes)) for name in job.nodes]
         columns: tuple[int | Sequence[int], ...] = len(self.jobs) - 1, numbers, where, job.processors, job.dedicated
         for row, column in enumerate(columns):
             self.counts[row, rows] = column
-        self.times[0, rows], self.times[1, rows], self.times[2, rows] = job.start, end, job.memory or 0.0
+        self.amounts[0, rows], self.amounts[1, rows], self.amounts[2, rows] = job.start, end, job.memory or 0.0
         self.rows = rows.stop
 
     def only(self, kept: NDArray[np.bool_], rows: int) -> _Columns:
@@ -232,7 +232,7 @@ class _Columns:
         found.each = np.concatenate([self.each[:, np.flatnonzero(kept)], np.empty((3, 16))], axis=1)
         found.nodes, found.places, found._numbers = dict(self.nodes), dict(self.places), dict(self._numbers)
         stay = np.flatnonzero(kept.take(self.counts[0, :rows]))
-        found.counts, found.times, found.rows = self.counts[:, stay], self.times[:, stay], stay.size
+        found.counts, found.amounts, found.rows = self.counts[:, stay], self.amounts[:, stay], stay.size
         found.counts[0] = (np.cumsum(kept) - 1).take(found.counts[0])
         return found
 
