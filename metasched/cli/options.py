@@ -64,6 +64,24 @@ CpuOption = Annotated[
 BandwidthOption = Annotated[
     float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
 ]
+CpusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cpu",
+        metavar="NUMBER[,NUMBER...]",
+        help="Smallest available CPU to expect, a fraction of one processor; by default the usual value. A phased model"
+        " takes that of each process.",
+    ),
+]
+BandwidthsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bandwidth",
+        metavar="NUMBER[,NUMBER...]",
+        help="Smallest available bandwidth to expect, Mbit/s; by default the usual value. A phased model takes that of"
+        " each process.",
+    ),
+]
 ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
 
 
@@ -149,6 +167,20 @@ def whole_numbers(option: str, text: str, *, least: int = 1, most: int = 2**40) 
         shown = text if len(text) <= 60 else f"{text[:60]}..."
         raise InputError(f"{option} is {shown}, expected whole numbers from {least} to {most}, separated by commas")
     return found
+
+
+def numbers(option: str, text: str | None) -> tuple[float, ...]:
+    """The numbers that an option lists, separated by commas, none where it is not given; InputError for words.
+
+    Examples
+    --------
+    >>> numbers("--cpu", "0.5, 1"), numbers("--cpu", None)
+    ((0.5, 1.0), ())
+    """
+    try:
+        return () if text is None else tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(f"{option} is {text!r}, expected a number, or several separated by commas") from None
 
 
 def counts(option: str, text: str | None) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from metasched.cli import options, output
@@ -16,10 +17,10 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.contract import Learned, distinguishes_settings, energy_predictor
+from metasched.predictors.contract import Learned, Predictor, distinguishes_settings, energy_predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.porting.platforms import PlatformsPredictor
-from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run, check_level
+from metasched.records import DEFAULT_SETTINGS, InputError, Prediction, Request, Run, check_level
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.models import read_model, write_model
@@ -127,8 +128,8 @@ def predict(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     processors: Annotated[int, typer.Option(help="Number of processors P.")],
-    cpu: options.CpuOption = None,
-    bandwidth: options.BandwidthOption = None,
+    cpu: options.CpusOption = None,
+    bandwidth: options.BandwidthsOption = None,
     stated: options.SettingsOptions,
     frequency: options.FrequencyOption = None,
     entry: Annotated[
@@ -148,15 +149,20 @@ def predict(
     known = options.on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
         raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
-    expected = options.loads_to_expect(known, cpu, bandwidth)
+    cpus, links = options.numbers("--cpu", cpu), options.numbers("--bandwidth", bandwidth)
+    expected = options.loads_to_expect(known, min(cpus, default=None), min(links, default=None))
     request = Request(problem_size, processors, *expected, settings)
-    found, metered = known.predict(request, level), energy_predictor(known)
+    if max(len(cpus), len(links)) > 1:
+        found = _predict_processes(known, request, cpus or expected[:1], links or expected[1:], level)
+    else:
+        found = known.predict(request, level)
+    metered = energy_predictor(known)
     joules = None if metered is None else metered.predict(request, level)
     if joules is None and entry is not None:
         per_node = settings.processes_per_node and settings.processes_per_node * settings.threads
         joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads, per_node)
         found = replace(found, warnings=(*found.warnings, *joules.warnings))
-    taken = cpu is None or bandwidth is None
+    taken = not cpus or not links
     if as_json:
         loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}
         measured: dict[str, Any] = {}
@@ -177,6 +183,21 @@ def predict(
         output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, the usual values of the runs")
     output.say(f"model: {found.model}")
     output.warn(found.warnings)
+
+
+def _predict_processes(
+    known: Predictor, request: Request, cpus: Sequence[float], links: Sequence[float], level: float
+) -> Prediction:
+    """What a model predicts from the available CPU and bandwidth of each process, or of all where one is given."""
+    predict_each = getattr(known, "predict_processes", None)
+    if predict_each is None:
+        raise InputError(f"--cpu and --bandwidth list several values, but {known.name} models know only the smallest")
+    count = request.processors
+    for option, values in (("--cpu", cpus), ("--bandwidth", links)):
+        if len(values) not in (1, count):
+            raise InputError(f"{option} lists {len(values)} values, expected one for each of the {count} processes")
+    found: Prediction = predict_each(request.problem_size, np.resize(cpus, count), np.resize(links, count), level)
+    return found
 
 
 def select(

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from rich import box
 from rich.table import Table
 
-from metasched.cli import output
+from metasched.cli import options, output
 from metasched.node_names import fold
 from metasched.placement.explaining.documents import RankingTable
 from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.plain_numbers import plain, processes
 from metasched.records import InputError, Placement, ResourceSet, Settings
-from metasched.validation import first_error
+from metasched.validation import Located, first_error
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
@@ -60,14 +60,9 @@ def weights_of(policy: Policy) -> list[str]:
 
 def clocks(text: str | None) -> tuple[float, ...]:
     """The clocks (MHz) that ``--frequencies`` lists, none without it; InputError where one is no number above 0."""
-    if text is None:
-        return ()
-    try:
-        return tuple(Settings(frequency=float(part)).frequency or 0.0 for part in text.split(","))
-    except InputError as error:
-        raise InputError(str(error), where="--frequencies") from None
-    except ValueError:
-        raise InputError(f"--frequencies is {text!r}, expected MHz such as 1800,2400") from None
+    listed = options.numbers("--frequencies", text)
+    with Located("--frequencies"):
+        return tuple(Settings(frequency=clock).frequency or 0.0 for clock in listed)
 
 
 def count(chosen: ResourceSet) -> str:

@@ -134,11 +134,17 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         available_cpu, available_bandwidth : of each process, by its id: arrays of shape (P,), or of shape (phases, P)
             where they are known to differ from phase to phase.
         level : of the interval.
+
+        Raises
+        ------
+        InputError
+            When a load is impossible.
         """
         state = self.state
         shape = (len(state.phases), np.shape(available_cpu)[-1])
         cpu = np.broadcast_to(np.asarray(available_cpu, dtype=np.float64), shape)
         bw = np.broadcast_to(np.asarray(available_bandwidth, dtype=np.float64), shape)
+        Request(problem_size, shape[1], float(cpu.max()), float(bw.max()))
         request = Request(problem_size, shape[1], float(cpu.min()), float(bw.min()))
         time, spread = _from_processes(state, problem_size, cpu, bw)
         low, high = state.of_processes.ends(np.array([time]), spread, level)
