@@ -227,8 +227,8 @@ def _spread(values: Floats, users: Ints, processors: Ints) -> float:
     group = group.reshape(-1)
     size = np.bincount(group)
     mean = np.bincount(group, weights=values) / size
-    freedom = len(values) - size.size
-    return float(np.exp(np.sqrt(np.sum((values - mean[group]) ** 2) / freedom))) if freedom > 0 else 1.0
+    freedom = max(len(values) - size.size, 1)
+    return float(np.exp(np.sqrt(np.sum((values - mean[group]) ** 2) / freedom)))
 
 
 def _ranked(what: str, names: list[str], of: Callable[[Ints], dict[str, Any]], by: str) -> list[dict[str, Any]]:

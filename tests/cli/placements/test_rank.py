@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from command_line import call
 from odd_servers import prometheus, serving
 
+from metasched.cli import output
 from metasched.cli.app import main
 from metasched.cli.placements import given, rankings
 from metasched.predictors.formulas.published import PublishedPredictor
@@ -84,6 +86,15 @@ def test_the_table_shows_where_and_why(files, capsys) -> None:
     assert status == 0
     assert "e[1-" in out or "w[1-" in out
     assert "best; the next is" in out
+
+
+def test_a_narrow_terminal_breaks_names_of_nodes_but_no_numbers(files, capsys, monkeypatch) -> None:
+    wide = run(capsys, "--application", "cg", "--model", "cg.json", "--top", "2")[1]
+    monkeypatch.setattr(output.out, "_width", 40)
+    narrow = run(capsys, "--application", "cg", "--model", "cg.json", "--top", "2")[1]
+    (row,) = (line for line in wide.splitlines() if line.strip().startswith("1   "))
+    for cell in ("90% interval", *re.split(r"\s{2,}", row.strip())[2:]):
+        assert cell in narrow
 
 
 def test_options_narrow_what_is_compared(files, capsys) -> None:

@@ -251,6 +251,14 @@ def test_the_split_is_the_models_own_where_bandwidth_makes_no_difference() -> No
     assert job.computation / (job.computation + job.communication) == pytest.approx(said)
 
 
+def test_a_job_of_less_than_a_second_shares_too() -> None:
+    runs = [Run("lu", "c", n, p, 1.0, 1000.0, 1e-4 * n / p) for n in (1e3, 2e3, 4e3) for p in (1, 2, 4)]
+    known = {"lu": RobustPredictor("lu", "c").fit(runs)}.get
+    (job,), notes = terms_left([StartedJob(("n0",), (1,), 0.0, "lu", 2e3)], ClusterState.make("c", ["n0"]), known)
+    assert job.computation + job.communication == pytest.approx(0.2, rel=0.05)
+    assert notes == ()
+
+
 def test_a_job_without_a_model_is_taken_not_to_share_and_the_answer_says_so() -> None:
     cluster = ClusterState.make("c", ["n0", "n1"])
     jobs = [StartedJob(("n0",), (1,), 5.0, "lu", 1.0), StartedJob(("n0",), (1,), 5.0), StartedJob(("x",), (1,), 5.0)]
