@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich import box
@@ -22,11 +23,16 @@ from metasched.predictors.contract import under
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import read_text
 
+#: Ids of placements, and numbers of jobs as schedulers write them, also those of a part of an array.
+_ID, _JOB = re.compile("[0-9a-f]{32}"), re.compile(r"[0-9][0-9A-Za-z_.\[\]-]{0,63}")
+
 
 @options.grouped
 def explain(
     *,
-    placement: Annotated[str, typer.Argument(help="Answer of metasched rank --json, or a placement's id.")],
+    placement: Annotated[
+        str, typer.Argument(help="Answer of metasched rank --json, a placement's id, or a job number.")
+    ],
     given: Given,
     stated: options.SettingsOptions,
     number: Annotated[int, typer.Option(min=1, help="Which placement of the answer, by rank.")] = 1,
@@ -34,16 +40,18 @@ def explain(
 ) -> None:
     """Explain the predicted completion of a placement, term by term.
 
-    The daemon explains a placement that it advised, by its id, and without --clusters also those of a ranking.
+    The daemon explains a placement that it advised, by its id or by the number of its job if this runs or has ended,
+    and without --clusters also those of a ranking.
     """
     settings = stated.settings()
-    if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
+    if not Path(placement).exists() and (_ID.fullmatch(placement) or _JOB.fullmatch(placement)):
         if given.clusters is not None:
-            raise InputError("--clusters is given with the id of a placement, which the daemon explains")
-        explanation = given.consult("GET", f"/v1/placements/{placement}/explanation")
+            raise InputError("--clusters is given with a placement that the daemon explains", where=placement)
+        uid = placement if _ID.fullmatch(placement) else _placement_of(placement, given)
+        explanation = given.consult("GET", f"/v1/placements/{uid}/explanation")
     else:
         if not Path(placement).exists():
-            expected = "expected the id of a placement, 32 hexadecimal digits, or an answer of metasched rank --json"
+            expected = "expected the id of a placement, the number of a job, or an answer of metasched rank --json"
             raise InputError(f"no such file or directory, {expected}", where=placement)
         answer = rankings.read(read_text(placement), where=placement)
         asked = next((each for each in answer.placements if each.rank == number), None)
@@ -66,6 +74,17 @@ def explain(
         output.print_json(explanation)
     else:
         _tell(explanation)
+
+
+def _placement_of(job: str, given: Given) -> str:
+    """The id of the newest placement of a job."""
+    found = given.consult("GET", f"/v1/placements?limit=1&job={quote(job, safe='')}")
+    if not found:
+        raise InputError(
+            f"no placement of a job {job} that runs or has ended is known to you, expected such a number, or the id in"
+            " the job's comment"
+        )
+    return str(found[0]["id"])
 
 
 def _explained(scene: Scene, problem_size: float, asked: PlacementTable, settings: Settings) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class RunningAdvisor:
         """
         if asked.job:
             found = next(
-                (each for each in _running(view, asked.scheduler) if each.number == asked.job and sees(each.user)), None
+                (each for each in view.started(asked.scheduler) if each.number == asked.job and sees(each.user)), None
             )
             return None if found is None else self.about(found, view, now, asked=asked)
         return self.about(_described(asked, view), view, now, asked=asked)
@@ -157,13 +157,11 @@ class RunningAdvisor:
 
     def identified(self, view: View, sees: Callable[[str], bool]) -> list[StartedJob]:
         """The running jobs of all schedulers with a known application, of users that a client may see."""
-        return [
-            each for each in _running(view, "") if sees(each.user) and (each.application or read_mark(each.comment))
-        ]
+        return [each for each in view.started() if sees(each.user) and (each.application or read_mark(each.comment))]
 
     def movable(self, view: View, scheduler: str) -> Sequence[StartedJob]:
         """The running jobs of a scheduler whose comment allows to move them, and has room for the note of a move."""
-        jobs = [each for each in _running(view, scheduler) if each.number and each.comment and not each.devices]
+        jobs = [each for each in view.started(scheduler) if each.number and each.comment and not each.devices]
         return [
             each
             for each in jobs
@@ -213,11 +211,6 @@ def _without(jobs: tuple[RunningJob, ...], mover: Mover) -> tuple[RunningJob, ..
             for place in alike]  # fmt: skip
     itself = alike[away.index(min(away))]
     return (*jobs[:itself], *jobs[itself + 1 :])
-
-
-def _running(view: View, scheduler: str) -> list[StartedJob]:
-    found = [jobs for runner, jobs in view.running.items() if scheduler in ("", runner)]
-    return [each for jobs in found for each in jobs if isinstance(each, StartedJob)]
 
 
 def _described(asked: RunningIn, view: View) -> StartedJob:

@@ -42,6 +42,11 @@ class View:
         """The jobs that run where a partition is; some of them perhaps on other nodes."""
         return self.running.get(runner_of(partition), ())
 
+    def started(self, scheduler: str = "") -> list[StartedJob]:
+        """The jobs that a scheduler runs, or all schedulers, as they report them."""
+        found = [jobs for runner, jobs in self.running.items() if scheduler in ("", runner)]
+        return [each for jobs in found for each in jobs if isinstance(each, StartedJob)]
+
     def ages(self) -> dict[tuple[str, str], float]:
         """How old the newest load of each node is (s), by who runs it and its name; partitions may share nodes."""
         return {

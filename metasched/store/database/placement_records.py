@@ -47,14 +47,29 @@ class PlacementRecords:
         return found[0] if found else None
 
     def recent(
-        self, limit: int = 100, *, settled: bool | None = None, users: Collection[str] | None = None
+        self,
+        limit: int = 100,
+        *,
+        settled: bool | None = None,
+        users: Collection[str] | None = None,
+        job: str | None = None,
     ) -> tuple[AdvisedPlacement, ...]:
-        """The newest placements, newest first: all, or only those whose job has ended, or has not; or of some users."""
+        """The newest placements, newest first.
+
+        Parameters
+        ----------
+        limit : how many at most.
+        settled : only those whose job has ended, or has not.
+        users : only those of some users.
+        job : only those of jobs of this number that have ended.
+        """
         query = select(*_COLUMNS).order_by(PlacementRow.made_at.desc()).limit(limit)
         if settled is not None:
             query = query.where(PlacementRow.outcome.is_not(None) if settled else PlacementRow.outcome.is_(None))
         if users is not None:
             query = query.where(PlacementRow.question["user"].as_string().in_(users))
+        if job is not None:
+            query = query.where(PlacementRow.outcome["job"].as_string() == job)
         return self._select(query)
 
     def made_between(self, since: float, until: float) -> tuple[AdvisedPlacement, ...]:

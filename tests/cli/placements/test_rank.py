@@ -204,8 +204,8 @@ def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:
 
 def test_explain_says_what_it_takes_where_there_is_no_such_file(files, capsys) -> None:
     with pytest.raises(SystemExit) as leaving:
-        main(["explain", "4711"])
-    said = "4711: no such file or directory, expected the id of a placement, 32 hexadecimal digits, or an answer of"
+        main(["explain", "answer.jsn"])
+    said = "answer.jsn: no such file or directory, expected the id of a placement, the number of a job, or an answer of"
     assert (leaving.value.code, said in capsys.readouterr().err) == (2, True)
 
 
