@@ -144,11 +144,11 @@ def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path, cap
     described = CLUSTERS.replace('name = "east"', 'name = "east"\nidle_watts = 100')
     jobs = [EndedJob("slurm", str(k), "", "", ("e1",), count, 1e9, 1e9 + 50.0, 0) for k, count in ((1, 1), (2, 3))]
     with running(tmp_path, learned=False, clusters=described) as daemon:
-        daemon.jobs.meters = (Remembered(),)
+        daemon.jobs.energies.meters = (Remembered(),)
         for job in jobs:
             daemon.jobs.take(job, sure=True)
-        told = [daemon.jobs.metered(job) for job in jobs]
-        elsewhere = daemon.jobs.metered(EndedJob("slurm", "3", "", "", ("e2",), 1, 1e9, 1e9 + 50.0, 0))
+        told = [daemon.jobs.energies.of(job) for job in jobs]
+        elsewhere = daemon.jobs.energies.of(EndedJob("slurm", "3", "", "", ("e2",), 1, 1e9, 1e9 + 50.0, 0))
     assert [each.energy_covers for each in told] == ["node", "node"]
     assert sum(each.energy or 0.0 for each in told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert told[1].energy == pytest.approx(3.0 * (told[0].energy or 0.0))
@@ -176,13 +176,13 @@ def test_jobs_that_are_listed_as_running_count_beside_those_that_have_ended_and_
 ) -> None:
     jobs = [EndedJob("slurm", each, "", "", ("e1",), 1, 1e9, 1e9 + 50.0, 0) for each in ended]
     with running(tmp_path, learned=False) as daemon:
-        daemon.jobs.meters = (Remembered(),)
+        daemon.jobs.energies.meters = (Remembered(),)
         for job in jobs:
             daemon.jobs.take(job, sure=True)
         now = time.time()
         daemon.clusters.put_running("slurm", [StartedJob(("e1",), (1,), now - 1e9 - begun, number=number)], now)
         daemon.clusters.refresh(now)
-        told = daemon.jobs.metered(jobs[0])
+        told = daemon.jobs.energies.of(jobs[0])
     assert told.energy == pytest.approx(share * 300.0 * 50.0, rel=0.01)
 
 
@@ -210,11 +210,11 @@ def test_jobs_of_a_metered_node_share_it_by_the_processor_time_that_their_schedu
     before = EndedJob("slurm", "0", "", "", ("e1",), 4, 1e9 - 99.0, 1e9 - 1.0, 0)
     accounting = Accounting(used)
     with running(tmp_path, learned=False) as daemon:
-        daemon.jobs.meters = (Remembered(),)
+        daemon.jobs.energies.meters = (Remembered(),)
         for job in (before, *jobs):
             daemon.jobs.take(job, sure=True)
-        daemon.jobs._sources = (cast("Source", accounting),)
-        told = [daemon.jobs.metered(job).energy or 0.0 for job in jobs]
+        daemon.jobs.energies._sources = (cast("Source", accounting),)
+        told = [daemon.jobs.energies.of(job).energy or 0.0 for job in jobs]
     assert told[0] == pytest.approx(share * 300.0 * 50.0)
     assert sum(told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert accounting.asked == {"1", "2"}
@@ -238,15 +238,15 @@ def test_the_idle_power_of_nodes_counts_only_in_what_nodes_draw(
         (east,) = (each for each in daemon.clusters.view.partitions if "e1" in each.state.nodes)
         accounting = Accounting({"1": 49.5, "2": 0.5})
         accounting.name = east.scheduler
-        daemon.jobs.meters = (Remembered(covers),)
-        daemon.jobs._sources = (cast("Source", accounting),)
+        daemon.jobs.energies.meters = (Remembered(covers),)
+        daemon.jobs.energies._sources = (cast("Source", accounting),)
         jobs = [
             EndedJob(east.scheduler, number, "", east.name, ("e1",), count, 1e9, 1e9 + 50.0, 0)
             for number, count in (("1", 1), ("2", 3))
         ]
         for job in jobs:
             daemon.jobs.take(job, sure=True)
-        found = daemon.jobs.metered(jobs[0])
+        found = daemon.jobs.energies.of(jobs[0])
     assert found.energy_covers == told
     assert found.energy == pytest.approx(50.0 * (idle / 4 + 0.99 * (watts - idle)))
 

@@ -160,7 +160,7 @@ class Daemon:
             tables += description.sources
         self.models.assume(analytic_models(self.configuration))
         self.load_sources = self._load_sources(tables)
-        self.jobs.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
+        self.jobs.energies.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
         self.metrics.show_ages(self.load_sources.reports, self.clock.now)
         self.views.make()
         self.access.refresh()

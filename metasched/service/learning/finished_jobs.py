@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from threading import Lock
@@ -13,14 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
-from metasched.energy_share import Coverage, Occupant, shares
 from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_times, read_mark
-from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.records import Run
-from metasched.schedulers.contract import KnowsProcessorTime, Source
+from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
 from metasched.service.learning.accounting import REACH
 from metasched.service.learning.confirmation import Pending, Waiting, ended_by_scheduler
+from metasched.service.learning.job_energies import JobEnergies
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
 from metasched.service.metrics import Metrics
@@ -32,7 +30,6 @@ from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import FORGOTTEN, RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
-from monitors.sources.power_history import PowerHistory
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +76,7 @@ class EndedJobs:
     ----------
     askers : users and job names that placements were asked for.
     ledger : how good the advice was.
+    energies : what jobs took of what their nodes drew.
     """
 
     def __init__(
@@ -107,9 +105,7 @@ class EndedJobs:
         self._moments: dict[int, Sequence[AdvisedPlacement]] = {}
         self._caught_up: set[str] = set()
         self._lately: dict[str, frozenset[str]] = {}
-        #: What remembers the power of nodes, and the jobs that ended of late, which shared them.
-        self.meters: tuple[PowerHistory, ...] = ()
-        self._ended: deque[EndedJob] = deque(maxlen=REMEMBERED_JOBS)
+        self.energies = JobEnergies(board, self._sources, self._now)
 
     def expect(self) -> None:
         """Look out for the jobs of placements made before the daemon started, and go on waiting for those that wait."""
@@ -118,7 +114,7 @@ class EndedJobs:
         self._store.waiting.forget(self._now() - REACH)
         for each in self._store.waiting.all():
             if self._waiting.concerns(each.job.scheduler):
-                self._keep(each.job)
+                self.energies.note(each.job)
                 self._waiting.add(Pending.of(each.job, stored=each.stored))
 
     def remember(self) -> list[AdvisedPlacement]:
@@ -143,7 +139,7 @@ class EndedJobs:
             When what is reported about the job is impossible.
         """
         check_times(job)
-        self._keep(job)
+        self.energies.note(job)
         with self._turns.of(job):
             taken = self._taken(job, sure)
         if not sure:  # Where the database has refused it, it is reported again.
@@ -165,7 +161,7 @@ class EndedJobs:
             self._writer.ended(EndedRecord(job.uid, waiting=job)).result()
             self._waiting.add(Pending.of(job, stored=False))
             return {"stored": False, "why": "its scheduler is asked for details"}
-        concluded = self._concluded(job if confirmable else self.metered(job))
+        concluded = self._concluded(job if confirmable else self.energies.of(job))
         if concluded is None:
             return {"stored": False, "why": "its comment names no application, and no placement matches it"}
         record = concluded.record
@@ -198,7 +194,7 @@ class EndedJobs:
             waits = record.exit_status == 0 and not {FORGOTTEN, DONE} & record.run.extra.keys()
             if waits and self._waiting.concerns(record.run.extra.get("scheduler", "")):
                 job = _job_of(record.run)
-                self._keep(job)
+                self.energies.note(job)
                 self._waiting.add(Pending(job.scheduler, job.job, job.end, record=record, stored=True))
         missed = [each for each in self._sources if each.name not in self._caught_up]
         for source, jobs in self._reported(missed, now - REACH):
@@ -207,7 +203,7 @@ class EndedJobs:
                 refused = refused or RuntimeError(f"{source.name} did not answer")
                 continue
             taken, complete = 0, True
-            self._keep(*jobs)
+            self.energies.note(*jobs)
             for job in jobs:
                 try:
                     taken += self.take(job, sure=True)["stored"]
@@ -241,7 +237,7 @@ class EndedJobs:
             self._metrics.unheard(source.name, error)
             return
         before = self._lately.get(source.name, frozenset())
-        self._keep(*(job for job in jobs if job.uid not in before))
+        self.energies.note(*(job for job in jobs if job.uid not in before))
         for job in jobs:
             if job.uid in before:
                 continue
@@ -267,9 +263,9 @@ class EndedJobs:
         if pending.job is None:
             assert pending.record is not None  # noqa: S101
             record = as_reported(pending.record, fate or Fate(completed=None))
-            concluded: Concluded | None = Concluded(self._metered_record(record, fate), None, None)
+            concluded: Concluded | None = Concluded(self._with_energy(record, fate), None, None)
         else:
-            concluded = self._concluded(self.metered(_as_reported(pending.job, fate)))
+            concluded = self._concluded(self.energies.of(_as_reported(pending.job, fate)))
         if concluded is None:
             self._writer.ended(EndedRecord(pending.uid)).result()
             return
@@ -286,87 +282,13 @@ class EndedJobs:
             concluded = ended_by_scheduler(concluded)
         self._stored(concluded, corrects=pending.stored)
 
-    def metered(self, job: EndedJob) -> EndedJob:
-        """The job with its share of what its nodes drew, where that is known and it does not tell its energy itself."""
-        if job.energy is not None or not job.nodes:
-            return job
-        partition = self._board.view.find(job.scheduler, job.partition)
-        per_node, hardware = 1.0, None
-        if partition is not None:
-            hardware, per_node = partition.state.hardware, partition.processors_per_node
-        used: Mapping[str, float] | None = None
-        for meter in self.meters:
-            drawn, fault = meter.drawn(job.start, job.end)
-            known = [drawn[node] for node in job.nodes if node in drawn]
-            if len(known) < len(job.nodes):
-                if fault:
-                    _log.warning("job %s of %s: its power is unknown: %s", job.job, job.scheduler, fault)
-                continue
-            coverages = [Coverage.of(each.covers, hardware) for each in known]
-            if len({each.covers for each in coverages}) > 1:
-                continue
-            joules, used = 0.0, self._used(job) if used is None else used
-            for node, each, coverage in zip(job.nodes, known, coverages, strict=True):
-                jobs = [_occupant(job, used), *self._others(job, node, used)]
-                taken, _ = shares(coverage.drawn(each), jobs, per_node, coverage.idle_watts, job.start, job.end)
-                joules += taken[0]
-            if joules > 0.0:
-                return replace(job, energy=joules, energy_covers=coverages[0].covers)
-        return job
-
-    def _metered_record(self, record: RecordedRun, fate: Fate | None) -> RecordedRun:
+    def _with_energy(self, record: RecordedRun, fate: Fate | None) -> RecordedRun:
         """A stored run with its energy, if that was not known when it was stored."""
         if fate is None or record.run.energy is not None:
             return record
-        run, job = record.run, self.metered(_as_reported(_job_of(record.run), fate))
+        run, job = record.run, self.energies.of(_as_reported(_job_of(record.run), fate))
         cells = {name: str(value) for name in ("energy", "energy_covers") if (value := getattr(job, name))}
         return replace(record, run=replace(run, extra=MappingProxyType({**run.extra, **cells})))
-
-    def _keep(self, *jobs: EndedJob) -> None:
-        """Remember that jobs have ended, each once however often and by whomever it is reported."""
-        known = defaultdict[tuple[str, str], list[float]](list)
-        for other in tuple(self._ended):
-            known[other.scheduler, other.job].append(other.start)
-        for job in jobs:
-            starts = known[job.scheduler, job.job]
-            if not any(abs(start - job.start) < SAME_MOMENT for start in starts):
-                self._ended.append(job)
-                starts.append(job.start)
-
-    def _used(self, job: EndedJob) -> Mapping[str, float]:
-        """Processor times (s) of a job and of those that ended beside it, by number, if its scheduler records them."""
-        source = next((each for each in self._sources if each.name == job.scheduler), None)
-        if not isinstance(source, KnowsProcessorTime):
-            return {}
-        beside = {other.job for node in job.nodes for other in self._ended_beside(job, node)}
-        try:
-            return source.processor_times([job.job, *sorted(beside)])
-        except RuntimeError as error:
-            _log.info("%s reports no processor times: %s", source.name, error)
-            return {}
-
-    def _ended_beside(self, job: EndedJob, node: str) -> list[EndedJob]:
-        """The ended jobs that were on a node at the same time as a job."""
-        return [
-            other
-            for other in tuple(self._ended)
-            if other.scheduler == job.scheduler
-            and not (other.job == job.job and abs(other.start - job.start) < SAME_MOMENT)
-            and node in other.nodes
-            and other.start < job.end
-            and job.start < other.end
-        ]
-
-    def _others(self, job: EndedJob, node: str, used: Mapping[str, float]) -> Iterator[Occupant]:
-        """The other jobs that were on a node of a job's meanwhile, ended or not."""
-        beside = self._ended_beside(job, node)
-        for other in beside:
-            yield _occupant(other, used)
-        view, now = self._board.view, self._now()
-        for running in view.running.get(job.scheduler, ()):
-            begun = now - running.running_for
-            if node in running.nodes and not any(_is(running, begun, each) for each in (job, *beside)):
-                yield Occupant(begun, math.inf, running.processors[running.nodes.index(node)])
 
     def _stored(self, ended: Concluded, *, corrects: bool = False, waiting: EndedJob | None = None) -> bool:
         """Store a run with what became of its placement, and have it learned; tell whether it was new or corrected.
@@ -440,19 +362,6 @@ class EndedJobs:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
-
-
-def _is(running: RunningJob | StartedJob, begun: float, ended: EndedJob) -> bool:
-    """Whether a job that was listed as running, and began at a time (s), is one that has ended since."""
-    if isinstance(running, StartedJob) and running.number:
-        return running.number == ended.job and begun < ended.end
-    return abs(begun - ended.start) < SAME_MOMENT and set(running.nodes) == set(ended.nodes)
-
-
-def _occupant(job: EndedJob, used: Mapping[str, float]) -> Occupant:
-    """A job on each of its nodes, with its processor time (s) by its number if that is known."""
-    count, whole = len(job.nodes), used.get(job.job)
-    return Occupant(job.start, job.end, (job.processors or count) / count, None if whole is None else whole / count)
 
 
 def _job_of(run: Run) -> EndedJob:

@@ -23,7 +23,8 @@ from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate,
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError, Load
 from metasched.service.clock import Clock
-from metasched.service.learning.finished_jobs import EndedJobs, _is
+from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.learning.job_energies import _is
 from metasched.service.learning.run_outcome import observed
 from metasched.service.metrics import Metrics
 from metasched.service.state import write_queue
@@ -470,7 +471,7 @@ def test_the_jobs_of_a_metered_node_share_what_it_drew_however_they_are_reported
             for each in exact:
                 before.jobs.take(each)
     with site(tmp_path, scheduler) as here:
-        here.jobs.meters = (Remembered(),)
+        here.jobs.energies.meters = (Remembered(),)
         scheduler.ended = whole if reported in ("caught up", "looked for") else []
         if reported == "epilog":
             for each in exact:
@@ -486,7 +487,7 @@ def test_the_jobs_of_a_metered_node_share_what_it_drew_however_they_are_reported
 
 def test_a_job_whose_scheduler_is_never_asked_has_its_energy_too(tmp_path: Path) -> None:
     with site(tmp_path) as here:
-        here.jobs.meters = (Remembered(),)
+        here.jobs.energies.meters = (Remembered(),)
         here.jobs.take(job())
         assert [each.run.energy for each in here.learned] == [pytest.approx(300.0 * 9.0)]
 
@@ -494,7 +495,7 @@ def test_a_job_whose_scheduler_is_never_asked_has_its_energy_too(tmp_path: Path)
 def test_a_job_reported_by_its_epilog_and_its_scheduler_is_one_job_on_its_node(tmp_path: Path) -> None:
     scheduler = Scheduler("c", {"7": WELL, "8": WELL}, ended=[job(7)])
     with site(tmp_path, scheduler) as here:
-        here.jobs.meters = (Remembered(),)
+        here.jobs.energies.meters = (Remembered(),)
         here.jobs.take(job(7, start=NOW + 0.37))
         here.jobs.look(scheduler, NOW + 60.0)
         here.jobs.take(job(8))
