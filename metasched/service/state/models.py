@@ -18,9 +18,10 @@ from metasched.placement.clusters.partition import Partition
 from metasched.predictors.adaptive import learned
 from metasched.predictors.contract import Assumed, Predictor, Saved, borrow, borrowed_by, for_user, under
 from metasched.predictors.memory.representable import representable
-from metasched.predictors.porting.platforms import ENOUGH, borrower, lent_by
+from metasched.predictors.porting.platforms import ENOUGH
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
 from metasched.service.quality.recent_predictions import RecentPredictions
+from metasched.service.state.borrowing_models import BorrowingModels
 from metasched.service.state.contests import Contests
 from metasched.service.state.fit_workers import Fit, FitWorkers
 from metasched.service.state.model_cache import Key, ModelCache
@@ -33,8 +34,6 @@ _log = logging.getLogger(__name__)
 
 #: How long nothing must have been learned until a search that runs beside is waited for and adopted (s).
 QUIET = 2.0
-#: Models of platforms never used that are kept ready at most.
-MOST_NEVER_USED = 64
 #: From so many models on that there are none of, they are fitted by other processes where there are any.
 MANY = 8
 #: How long a start reads models before it takes questions (s).
@@ -115,8 +114,7 @@ class Models:
         self._queue: SimpleQueue[RecordedRun | Beginning | Forgetting | str] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
         self._ends = math.inf  # by the monotonic clock (s)
-        #: What borrows for platforms that were never used, as far as it was asked for.
-        self._never_used: dict[Key, Predictor] = {}
+        self._borrowing = BorrowingModels(self._predictors)
         #: What answers for an application on a platform until enough of its runs there are learned, and then if it is
         #: better than what was learned.
         self._assumed: dict[Key, Assumed] = {}
@@ -234,7 +232,7 @@ class Models:
         key = application, platform
         known: Predictor | None
         try:
-            known = self.answering(key) or self._never_used.get(key) or self._borrowing(key)
+            known = self.answering(key) or self._borrowing.predictor(key)
         except StoreError as error:
             _log.warning("the model of %s on %s cannot be read now: %s", *key, error)
             return None
@@ -271,37 +269,6 @@ class Models:
             self._assumed[key] = assumed.corrected(runs)
         except (InputError, StoreError) as error:
             _log.warning("the %s of %s on %s is not corrected by its runs: %s", assumed.name, *key, error)
-
-    def _borrowing(self, key: Key) -> Predictor | None:
-        """What predicts on a platform that was never used, from the others; None where these know too little."""
-        found = borrower(*key, self._of(key[0]))
-        if found is None:
-            return None
-        if len(self._never_used) >= MOST_NEVER_USED:
-            self._never_used.clear()
-        self._never_used[key] = found.fit(())
-        return found
-
-    def _lent(self, key: Key) -> tuple[Run, ...]:
-        """The runs that an application can borrow for a platform."""
-        application, platform = key
-        return lent_by(self._of(application), platform)
-
-    def _of(self, application: str) -> dict[str, Predictor]:
-        """The models of an application by platform."""
-        found = {each: self._predictors.get((application, each)) for each in self._predictors.platforms(application)}
-        return {platform: known for platform, known in found.items() if known is not None}
-
-    def _borrow_again(self, application: str) -> None:
-        """Have what borrows for platforms never used know what was learned on the others."""
-        for key in [key for key in dict(self._never_used) if key[0] == application]:
-            try:
-                borrows = key not in self._predictors and self._borrowing(key) is not None
-            except StoreError as error:
-                _log.warning("what %s on %s borrows is read again when it is asked for: %s", *key, error)
-                borrows = False
-            if not borrows:
-                self._never_used.pop(key, None)
 
     def on(
         self,
@@ -371,7 +338,7 @@ class Models:
         self._unsettled.add(key)  # from here on it stays in memory
         try:
             known = self._predictors.get(key)
-            lent = self._lent(key) if known is None or len(known.window) < ENOUGH else ()
+            lent = self._borrowing.lent(key) if known is None or len(known.window) < ENOUGH else ()
         except StoreError as error:
             self._taken.pop(record.uid, None)  # so that the next sweep has it learned
             _log.warning("a run of %s on %s is learned later: %s", *key, error)
@@ -382,7 +349,7 @@ class Models:
             self._changed.add(key)
             self._learned.setdefault(key, []).append(record.uid)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
-            self._borrow_again(run.application)
+            self._borrowing.renew(run.application)
             self._correct(key)
         except Exception:
             self.failures += 1
@@ -390,7 +357,7 @@ class Models:
 
     def _to_fit(self, key: Key, runs: Sequence[Run]) -> Fit:
         """A model to be made of all its runs; where these are few it borrows."""
-        return Fit(*key, runs, self._lent(key) if len(runs) < ENOUGH else ())
+        return Fit(*key, runs, self._borrowing.lent(key) if len(runs) < ENOUGH else ())
 
     def _judge(self, key: Key, known: Saved | None, run: Run) -> None:
         """Note what was predicted of a run that is about to be learned; it is learned whatever fails here."""
@@ -482,7 +449,7 @@ class Models:
         self._begin_safely(found.models)
         for application in {application for application, _ in found.models}:
             self._return_lent(application)
-            self._borrow_again(application)
+            self._borrowing.renew(application)
         self._save()
         return found
 
@@ -494,7 +461,7 @@ class Models:
                 known = self._predictors.get(key)
                 if known is not None and borrowed_by(known):
                     self._changed.add(key)
-                    borrow(known, self._lent(key))
+                    borrow(known, self._borrowing.lent(key))
                     known.fit(run for run in known.window if representable(run))
             except StoreError as error:  # the next sweep has it made again: it must not keep what is forgotten
                 _log.warning("the model of %s on %s is learned again later: %s", *key, error)

@@ -206,9 +206,9 @@ def test_a_run_is_learned_and_saved_whatever_fails_beside_that(
         records = [RecordedRun(run("east", n, 2)) for n in (300.0, 500.0, 800.0)]
         store.runs.add_all(records)
         models._learn(records[0])
-        models._never_used["cg", "other"] = RobustPredictor()
+        models._borrowing._never_used["cg", "other"] = RobustPredictor()
         with monkeypatch.context() as patched:
-            patched.setattr(models, "_borrowing", failing)
+            patched.setattr(models._borrowing, "_made", failing)
             models._learn(records[1])
             patched.setattr(models.recent, "note", failing)
             models._learn(records[2])
@@ -308,7 +308,7 @@ def test_what_was_forgotten_is_lent_to_nobody_though_the_database_fails_meanwhil
 
     with lending(tmp_path / "metasched.db") as (models, those):
         with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(models, "_lent", failing)
+            meanwhile.setattr(models._borrowing, "lent", failing)
             models.forget(those)
         models.sweep()
         models.stop()
