@@ -324,6 +324,18 @@ def test_intervals_hold_nine_times_in_ten_though_many_jobs_are_submitted_before_
     assert 0.85 <= np.mean(held[len(held) // 5 :]) <= 0.95
 
 
+@pytest.mark.parametrize("over", [20.0, 600.0])
+def test_intervals_hold_jobs_that_run_past_their_limits(over: float) -> None:
+    """Schedulers end jobs some time after their limits: none of these would be in an interval that ends there."""
+    answer = past([3600.0 + over, 1800.0] * 40).expect(ADA, 1e6)
+    assert answer.low <= 1800.0 < 3600.0 + over <= answer.high < (3600.0 + over) * 1.05
+
+
+def test_a_run_beyond_another_limit_is_expected_as_far_beyond_that_of_the_job() -> None:
+    answer = past([7220.0] * 20, Submission("ada", 4, 7200.0)).expect(ADA, 1e6)
+    assert 3600.0 <= answer.run_time <= answer.high <= 1.02 * 3620.0
+
+
 def test_what_is_left_of_a_run_is_longer_at_a_larger_share() -> None:
     found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
     found.submitted("on", ADA, 10_000.0)

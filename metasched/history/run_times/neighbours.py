@@ -152,6 +152,8 @@ class _Ring:
 
 
 _ENDLESS = math.log2(NO_LIMIT)
+#: Limits are kept as logarithms, which are exact to so many seconds at least.
+ROUNDING = 0.001
 #: No jobs, and no weights.
 _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 
@@ -342,6 +344,7 @@ class Neighbours:
             if (differ := (own[_LIMIT] != this[_LIMIT]) & limited).any():
                 scaled, of_scaled = own[:, differ], weights[:, differ]
                 scaled[_RUN] *= np.exp2(this[_LIMIT] - scaled[_LIMIT])
+                scaled[_LIMIT] = this[_LIMIT]
                 of_scaled[~PROPORTIONAL] = 0.0
                 weights[np.ix_(PROPORTIONAL, differ)] = 0.0
         if (ring := self._others.get(job.limit)) is not None:
@@ -395,12 +398,18 @@ class Neighbours:
         return less
 
     def _forecast(self, job: Submission, items: Floats, weights: Floats, origin: NDArray[np.int8]) -> Forecast:
-        """The weighted product-limit estimate, truncated at the limit, and the prediction from it."""
+        """The weighted product-limit estimate, and the prediction from it.
+
+        It is truncated at the limit, but those that ran beyond theirs are taken to run as far beyond that of this job.
+        """
         limit, run = job.limit, items[_RUN]
         if not run.size:
             return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit))
+        beyond = np.ceil(run - np.exp2(items[_LIMIT]) - ROUNDING)
+        run = np.minimum(run, limit + np.maximum(beyond, 0.0))
         order = np.argsort(run, kind="stable")
-        values = np.append(np.minimum(run[order], limit), limit)
+        values = run[order]
+        values = np.append(values, max(limit, values[-1]))
         weights = weights[:, order]
         if origin[-1] != _RUNS:  # none runs
             passed: Floats = np.cumsum(weights, axis=1)
@@ -415,7 +424,8 @@ class Neighbours:
         quantiles = np.maximum(found[: GRID.size], 1.0)
         run_time = float(MIDDLE @ quantiles)
         low = 0.0 if self._low <= 0 else min(float(found[-2]) / MARGIN, run_time)
-        high = limit if self._high >= 1 else max(min(float(found[-1]) * MARGIN, limit), run_time)
+        most = float(values[-1])
+        high = most if self._high >= 1 else max(min(float(found[-1]) * MARGIN, most), run_time)
         return Forecast(run_time, low, high, quantiles, answers)
 
     def _counts(self, user: Hashable) -> Floats:
