@@ -10,7 +10,7 @@ import csv
 import math
 import re
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,6 +35,8 @@ OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtim
                "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
                "requested_time", "nodes_allocated": "nodes"}  # fmt: skip
 REQUIRED = ("submit_time", "run_time", "processors")
+#: What programs write in a CSV file where a number is not known: Python, R, SQL.
+UNKNOWN = ("", "none", "na", "null")
 
 TORN = "torn or unreadable"
 NOT_RUN = "never ran"
@@ -223,22 +225,55 @@ def _read_csv(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> N
     submit, run, processors = (place[name] for name in REQUIRED)
     request, wait, job = (place.get(name, -1) for name in ("requested_time", "wait", "job"))
     labels = [(label, place[label]) for label in LABELS if label in place]
-    for line in rest:
-        line = line.rstrip("\r\n")
-        if not line:
-            continue
+    for cells in _rows_of_csv(rest, len(names), columns.wrong):
         try:
-            cells = next(csv.reader([line], strict=True)) if '"' in line else line.split(",")
-            if len(cells) != len(names):
-                raise ValueError
             columns.add(
-                cells[job] if job >= 0 else "", float(cells[submit]), _number(cells[run]), _number(cells[processors]),
-                _number(cells[request]) if request >= 0 else math.nan,
-                _with_state({label: cells[where] for label, where in labels}),
+                cells[job].strip() if job >= 0 else "", _moment(cells[submit]), _number(cells[run]),
+                _number(cells[processors]), _number(cells[request]) if request >= 0 else math.nan,
+                _with_state({label: cells[where].strip() for label, where in labels}),
                 _number(cells[wait]) if wait >= 0 else math.nan,
             )  # fmt: skip
-        except (ValueError, csv.Error, StopIteration):
+        except ValueError:
             columns.wrong[TORN] += 1
+
+
+def _rows_of_csv(lines: Iterator[str], size: int, wrong: Counter[str]) -> Iterator[list[str]]:
+    """The cells of each row: a line break in quotes belongs to its cell, quotes that never end tear one line only."""
+    unread: deque[str] = deque()
+
+    def following() -> str | None:
+        return unread.popleft() if unread else next(lines, None)
+
+    while (line := following()) is not None:
+        if '"' not in line:
+            cells = line.rstrip("\r\n").split(",")
+            if len(cells) == size:
+                yield cells
+            elif cells != [""]:
+                wrong[TORN] += 1
+            continue
+        row, length, quotes = [line], len(line), line.count('"')
+        found = _unquoted(line, size)
+        while found is None and quotes % 2 and length <= LONGEST_ROW and (more := following()) is not None:
+            row.append(more)
+            length += len(more)
+            quotes += more.count('"')
+            if quotes % 2 == 0:
+                found = _unquoted("\n".join(row), size)
+        if found is None:
+            wrong[TORN] += 1
+            unread.extendleft(reversed(row[1:]))
+        else:
+            yield found
+
+
+def _unquoted(row: str, size: int) -> list[str] | None:
+    """The cells of a row in which there are quotes; None if it is no row of so many cells."""
+    try:
+        cells = next(csv.reader([row], strict=True), [])
+    except csv.Error:
+        return None
+    return [_in_one_line(cell) for cell in cells] if len(cells) == size else None
 
 
 #: Columns of sacct that are read, by what they tell, the first that is there.
@@ -313,7 +348,7 @@ def _rows_of_cells(lines: Iterable[str], separator: str, size: int, wrong: Count
             row = line.rstrip("\r\n").split(separator)
         begun = ""
         if len(row) == size:
-            yield [" ".join(cell.split()) if "\n" in cell else cell for cell in row]
+            yield [_in_one_line(cell) for cell in row]
         elif 1 < len(row) < size and sum(map(len, row)) <= LONGEST_ROW:
             begun = separator.join(row) + "\n"
         elif row != [""]:
@@ -354,6 +389,23 @@ def _spanned(text: str) -> float:
     return math.nan if (found := span(text)) is None else found
 
 
+def _in_one_line(cell: str) -> str:
+    return " ".join(cell.split()) if "\n" in cell else cell
+
+
 def _number(text: str) -> float:
-    """The number in a cell, not a number where it is empty; ValueError where it is something else."""
-    return float(text) if text else math.nan
+    """The number in a cell, not a number where none is known; ValueError where it is something else."""
+    try:
+        return float(text)
+    except ValueError:
+        if text.strip().lower() in UNKNOWN:
+            return math.nan
+        raise
+
+
+def _moment(text: str) -> float:
+    """The time in a cell, in seconds or as an ISO date (:func:`clock`); not a number for none."""
+    try:
+        return float(text)
+    except ValueError:
+        return clock(text.strip())

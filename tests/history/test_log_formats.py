@@ -158,6 +158,30 @@ def test_quotes_that_never_end_tear_one_line_only() -> None:
     assert dict(log.wrong) == {"torn or unreadable": 1, "without a request (kept)": 2}
 
 
+def test_line_breaks_in_quotes_belong_to_the_name_and_make_no_rows_of_others() -> None:
+    rows = ["submit_time,run_time,processors,user,name", '0,5,1,ada,"a', "1,9999,1,eve,b", 'c"', '2,6,1,bob,5" pipe']
+    torn = ['3,7,1,ada,"d', '4,8,1,ada,"e"', "5,9,1,ada,f"]
+    log = read_log(row + "\r\n" for row in [*rows, *torn])
+    assert log.run_time.tolist() == [5.0, 6.0, 8.0, 9.0]
+    assert log.named("name") == ["a 1,9999,1,eve,b c", '5" pipe', "e", "f"]
+    assert log.named("user") == ["ada", "bob", "ada", "ada"]
+    assert log.wrong["torn or unreadable"] == 1
+    long = ['6,5,1,ada,"g', *["7,5,1,ada,h"] * (LONGEST_ROW // 10), 'i"']
+    assert set(read_log([*rows[:1], *long]).named("name")) == {"h"}
+
+
+def test_cells_as_other_programs_write_them_are_understood() -> None:
+    """R writes NA, SQL null, Python None, many programs blanks behind the separator; databases export dates."""
+    head = "submit_time, run_time, processors, requested_time, user, wait"
+    rows = ["0, 5, 1, NA, ada, null", "1970-01-01 00:00:07+00:00,6,1, 60 ,ada,None", "8,7,1,x,ada,", "x,7,1,5,ada,"]
+    log = read_log([head, *rows])
+    assert log.submit_time.tolist() == [0.0, 7.0]
+    np.testing.assert_array_equal(log.requested_time, [np.nan, 60.0])
+    np.testing.assert_array_equal(log.wait, [np.nan, np.nan])
+    assert log.named("user") == ["ada", "ada"]
+    assert log.wrong["torn or unreadable"] == 2
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
