@@ -86,6 +86,11 @@ class Backfilling:
         """Numbers of the pending jobs, those of highest priority first."""
         return [job for _, job in self._line]
 
+    @property
+    def any_waiting(self) -> bool:
+        """Whether the queue holds a job that has not started."""
+        return bool(self._line)
+
     def submit(self, job: int, processors: int, hold: float, order: float = 0.0, priority: float = 0.0) -> None:
         """Add a job to the queue.
 

@@ -171,7 +171,7 @@ def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, wa
     in_order, by_limit = policy is not Policy.easy, policy is Policy.order_only
     while coming < jobs or ends:
         now = min(submit[coming] if coming < jobs else np.inf, ends[0][0] if ends else np.inf)
-        if not by_limit and (later := cluster.next_correction()) < now and cluster.waiting:
+        if not by_limit and (later := cluster.next_correction()) < now and cluster.any_waiting:
             now = later
         while ends and ends[0][0] <= now:
             _, job = heapq.heappop(ends)
