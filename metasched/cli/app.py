@@ -207,7 +207,7 @@ def _run(argv: list[str]) -> int:
     except Exception as error:
         if not isinstance(error, _ClickError):
             raise
-        said = getattr(error, "format_message", error.__str__)()
+        said = getattr(error, "format_message", error.__str__)().replace(": Value error, ", ": ")
         if said:  # nothing where the help was shown instead
             output.to_stderr(said)
         return 2

@@ -159,6 +159,12 @@ def test_days_beyond_all_calendars_are_refused(tmp_path: Path) -> None:
     assert done.stderr == "metasched: Invalid value for '--loads': Input should be less than or equal to 1000000\n"
 
 
+def test_a_word_that_is_none_of_several_is_refused_with_these() -> None:
+    done = run("history", "evaluate", "log.csv", "--policy", "fifo")
+    expected = "Invalid value for '--policy': 'fifo' is not one of 'easy', 'sjbf', 'order-only'."
+    assert (done.returncode, done.stderr) == (2, f"metasched: {expected}\n")
+
+
 @pytest.mark.parametrize("words", [["runs", "--application"], ["token", "add", "--role", "reader"], ["wait"]])
 def test_words_that_are_not_in_utf_8_are_refused(words: list[str], tmp_path: Path) -> None:
     environment = os.environ | {"METASCHED_CONFIG": str(tmp_path / "none.toml"), "METASCHED_DB": str(tmp_path / "s.db")}
