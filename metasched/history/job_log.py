@@ -98,6 +98,14 @@ class JobLog:
         """Whether any job has a time limit."""
         return bool(np.isfinite(self.requested_time).any())
 
+    def starts(self) -> Floats:
+        """When each job started (s), shape (jobs,); its submission where its wait is not known."""
+        return self.submit_time + np.nan_to_num(self.wait)
+
+    def ends(self) -> Floats:
+        """When each job ended (s), shape (jobs,); at the earliest, where its wait is not known."""
+        return self.starts() + self.run_time
+
     def limits(self) -> Floats:
         """Time limits (s), shape (jobs,); a job without one gets the longest of all, as partitions have a limit."""
         known = np.isfinite(self.requested_time)

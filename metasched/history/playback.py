@@ -28,7 +28,7 @@ def informative_jobs(log: JobLog, newest: int) -> Ints:
     >>> informative_jobs(log, newest=20).tolist()[:2], len(informative_jobs(log, newest=20))
     ([350, 351], 250)
     """
-    end = log.submit_time + np.nan_to_num(log.wait) + log.run_time
+    end = log.ends()
     order = np.argsort(end, kind="stable")[::-1]
     wanted = np.zeros(len(log), dtype=bool)
     wanted[order[:newest]] = True
@@ -54,7 +54,7 @@ def play(
     pause : called before each thing that happens, and may wait.
     """
     jobs = submissions(log)
-    start = log.submit_time + np.nan_to_num(log.wait)
+    start = log.starts()
     time = np.concatenate([log.submit_time, start, start + log.run_time])
     # What happens at one time happens in this order: jobs end, come, and start; but none ends before it starts.
     kind = np.repeat([1, 2, 0], len(log))

@@ -50,7 +50,7 @@ def report(
     started, users = log.started(), log.labelled("user")
     return {
         "jobs": len(log), "processors": processors, "users": int(np.unique(users[users >= 0]).size),
-        "since": float(log.submit_time[0]), "until": float((log.submit_time + log.run_time).max()),
+        "since": float(log.submit_time[0]), "until": float(log.ends().max()),
         "requests": requests(log), "waits": None if started is None else waits(started, processors),
         "what_if": what_if(log.picked(np.arange(max(0, len(log) - replayed), len(log))), processors, progress),
         "annotate": annotate(log),
@@ -74,11 +74,12 @@ def requests(log: JobLog) -> dict[str, Any]:
 
     def of(rows: Ints) -> dict[str, Any]:
         hours = log.processors[rows] / 3600.0
+        limited, stated = known[rows].any(), (states[rows] != "").any()
         return {
             "jobs": int(rows.size), "used_hours": float(np.sum(log.run_time[rows] * hours)),
-            "requested_hours": float(np.nansum(log.requested_time[rows] * hours)),
-            "used_share": _median(share[rows]), "at_limit": float(reached[rows].mean()),
-            "failed": float(bad[rows].mean()) if (states[rows] != "").any() else None,
+            "requested_hours": float(np.nansum(log.requested_time[rows] * hours)) if limited else None,
+            "used_share": _median(share[rows]), "at_limit": float(reached[rows].mean()) if limited or stated else None,
+            "failed": float(bad[rows].mean()) if stated else None,
         }  # fmt: skip
 
     every = np.arange(len(log))

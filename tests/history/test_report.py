@@ -154,3 +154,30 @@ def test_waits_are_listed_by_classes_of_processors_and_requested_times() -> None
     assert [each["jobs"] for each in found["by_processors"]] == [1, 2, 2, 2, 1]
     assert [each["jobs"] for each in found["by_requested_time"]] == [3, 2, 2, 1]
     assert [round(each["mean"], 3) for each in found["by_processors"]] == [1.0, 3.0, 12.0, 48.0, 128.0]
+
+
+def test_a_report_says_nothing_of_requests_where_the_log_has_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("submit_time,run_time,processors,user\n0,3600,2,ada\n5,60,2,bob\n")
+    status, said, _ = _run(capsys, "report", str(log))
+    assert status == 0
+    assert said.startswith("2 jobs of 2 users on 3 processors, over 0 days.\n")
+    assert [line.split() for line in said.splitlines() if " ada " in line] == [["ada", "1", "2", "-", "-", "-", "-"]]
+    told = report(read_log([*log.read_text().splitlines(), "9,60,1,"]), 4)["requests"]
+    assert (told["requested_hours"], told["at_limit"]) == (None, None)
+    states = report(read_log(["submit_time,run_time,processors,state", "0,9,1,TIMEOUT", "9,9,1,COMPLETED"]), 4)
+    assert states["requests"]["at_limit"] == 0.5
+
+
+def test_users_are_listed_by_how_long_their_jobs_waited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log.csv"
+    rows = ["0,60,1,60,ada,0", "9,60,1,60,bob,7200", "19,60,1,60,ada,600", "29,3600,1,60,ada,600"]
+    log.write_text("\n".join(["submit_time,run_time,processors,requested_time,user,wait", *rows, ""]))
+    said = _run(capsys, "report", str(log), "--html", str(tmp_path / "r.html"))[1]
+    listed = said.partition("Waits, by user")[2].partition("replayed")[0].splitlines()
+    found = [line.split() for line in listed if line.split()[:1] in (["ada"], ["bob"])]
+    assert found == [["bob", "1", "2.0", "h", "2.0", "h"], ["ada", "3", "400", "s", "20.0", "min"]]
+    assert "<h2>Waits, by user</h2>" in (tmp_path / "r.html").read_text()
+    assert json.loads(_run(capsys, "report", str(log), "--json")[1])["until"] == 9 + 7200 + 60

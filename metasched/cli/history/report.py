@@ -51,7 +51,8 @@ def tables(document: dict[str, Any]) -> list[Rows]:
     heads = ("jobs", "used", "requested", "used of limit", "at limit", "failed")
 
     def used(each: dict[str, Any]) -> list[str]:
-        return [f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['requested_hours']:,.0f}",
+        requested = "-" if (hours := each["requested_hours"]) is None else f"{hours:,.0f}"
+        return [f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", requested,
                 *(_share(each[name]) for name in ("used_share", "at_limit", "failed"))]  # fmt: skip
 
     found: list[Rows] = [
@@ -67,9 +68,12 @@ def tables(document: dict[str, Any]) -> list[Rows]:
                 for what, name in (("processors", "by_processors"), ("requests", "by_requested_time"))
                 for each in waits[name]]  # fmt: skip
         found.append(("Who waits", ("class", "jobs", "mean wait", "median wait"), rows))
+        rows = [[each["user"], f"{each['jobs']:,}", span(each["mean"]), span(each["sum"])] for each in waits["by_user"]]
+        if rows:
+            found.append(("Waits, by user", ("user", "jobs", "mean wait", "sum of waits"), rows))
     rows = [[each["case"], span(each["mean_wait"]), f"{each['avebsld']:.1f}"] for each in document["what_if"]]
     found.append(
-        (f"The newest {document['what_if'][0]['jobs']:,} jobs replayed", ("case", "mean wait", "slowdown"), rows)
+        (f"The newest {_jobs(document['what_if'][0]['jobs'])} replayed", ("case", "mean wait", "slowdown"), rows)
     )
     if document["annotate"]:
         rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
@@ -85,10 +89,11 @@ def summary(document: dict[str, Any]) -> str:
     waits, asked = document["waits"], document["requests"]
     users = f" of {number_of(document['users'], 'user')}" if document["users"] else ""
     said = (
-        f"{document['jobs']:,} jobs{users} on {document['processors']:,} processors, "
-        f"{_days(document['since'], document['until'])}. Half of the jobs use less than "
-        f"{_share(asked['used_share'])} of the time they request."
+        f"{_jobs(document['jobs'])}{users} on {number_of(document['processors'], 'processor', '', ',')}, "
+        f"{_days(document['since'], document['until'])}."
     )
+    if asked["used_share"] is not None:
+        said += f" Half of the jobs use less than {_share(asked['used_share'])} of the time they request."
     if waits is not None:
         said += f" A job waits {span(waits['mean'])} on average, half of them less than {span(waits['median'])}"
         if waits["though_free"] is not None:
@@ -168,6 +173,10 @@ def _png(figure: Figure) -> str:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)
     return base64.b64encode(picture.getvalue()).decode()
+
+
+def _jobs(number: int) -> str:
+    return number_of(number, "job", "", ",")
 
 
 def _share(value: float | None) -> str:

@@ -163,7 +163,7 @@ class JobHistory:
             return 0
         with self._lock:
             known = self._of(cluster)
-        self._newest[cluster] = max(before, _last_end(log))
+        self._newest[cluster] = max(before, float(log.ends().max()))
         return self._learn(known, log)
 
     def _learn_again(self, cluster: str, newest: int, rest: float) -> None:
@@ -214,7 +214,7 @@ class JobHistory:
                 fresh.drop(key)
             fresh.forget(self._forgotten)
             self._clusters[cluster] = fresh
-        self._newest[cluster] = _last_end(log)
+        self._newest[cluster] = float(log.ends().max())
         self._learn_newer(cluster)  # what ended meanwhile
 
     def called(self, user: str) -> str:
@@ -303,7 +303,7 @@ class JobHistory:
             with self._lock:
                 known = self._of(cluster)
             self._learn(known, kept)
-            self._newest[cluster] = max(self._newest.get(cluster, -math.inf), _last_end(kept))
+            self._newest[cluster] = max(self._newest.get(cluster, -math.inf), float(kept.ends().max()))
         return stored
 
     def keep(self, cluster: str, log: JobLog) -> int:
@@ -393,7 +393,7 @@ class JobHistory:
         """Learn from the jobs of a log that have not been learned from; return how many these were."""
         log = replace(log, requested_time=np.nan_to_num(log.requested_time, nan=NO_LIMIT))
         with self._lock:
-            keys, start = log.keys.tolist(), log.submit_time + np.nan_to_num(log.wait)
+            keys, start = log.keys.tolist(), log.starts()
             states = log.named("state")
             for row, key in enumerate(keys):
                 if (unsure := known.ended.get(key)) is not None and states[row] not in ("", COMPLETED, unsure[1]):
@@ -456,8 +456,3 @@ def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog
         names={label: (name,) for label, name in names.items()},
         keys=np.array([job_key(job.number, job.started)]),
     )  # fmt: skip
-
-
-def _last_end(log: JobLog) -> float:
-    """When the last of some jobs ended (s)."""
-    return float(np.max(log.submit_time + np.nan_to_num(log.wait) + log.run_time))

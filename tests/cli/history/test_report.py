@@ -25,7 +25,7 @@ def waits(**more: Any) -> dict[str, Any]:
         for name, edges in (("by_processors", WIDTHS), ("by_requested_time", REQUESTS))
     }
     return {"mean": 7200.0, "median": 90.0, "though_free": 0.125, "by_hour": [3600.0 * k for k in range(23)] + [None],
-            **classes} | more  # fmt: skip
+            "by_user": [{"user": "bob", "jobs": 3000, "mean": 7200.0, "sum": 21.6e6}], **classes} | more  # fmt: skip
 
 
 def document(**more: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_tables_have_what_the_document_holds_in_words() -> None:
     ]  # fmt: skip
     asked = used(by_user=[], by_application=[used(application="cg")])
     full = report.tables(document(requests=asked, waits=waits(), annotate=annotate))
-    assert [title.partition(" ")[0] for title, *_ in full] == ["Used", "Used", "Who", "The", "Worth"]
+    assert [title.partition(" ")[0] for title, *_ in full] == ["Used", "Used", "Who", "Waits,", "The", "Worth"]
     assert full[1][2] == [["cg", "1,234", "5,678", "10,000", "26%", "0%", "-"]]
     rows = full[2][2]
     assert len(rows) == len(WIDTHS) + len(REQUESTS)
@@ -96,7 +96,8 @@ def test_tables_have_what_the_document_holds_in_words() -> None:
         ["processors from 1", "10", "60.0 s", "30.0 s"], ["processors from 2", "20", "120 s", "60.0 s"],
     ]  # fmt: skip
     assert rows[len(WIDTHS)] == ["requests from 0 s", "10", "60.0 s", "30.0 s"]
-    assert full[4][2] == [
+    assert full[3][2] == [["bob", "3,000", "2.0 h", "6000.0 h"]]
+    assert full[5][2] == [
         ["cg", "2,000", "1,000,000", "2.3", "-"], ["lu", "20", "1", "1.5", "no. 2 (50%)"],
     ]  # fmt: skip
 
@@ -150,4 +151,4 @@ def test_the_page_has_its_pictures_and_tables_in_order_and_names_of_jobs_are_esc
     assert "<title>A &amp; B</title>" in page
     assert "&lt;script&gt;" in page
     assert "<script>" not in page
-    assert page.count("<table>") == len(heads) - len(pictures) == (3 if known else 2)
+    assert page.count("<table>") == len(heads) - len(pictures) == (4 if known else 2)
