@@ -55,6 +55,8 @@ class _Cluster:
     known: dict[int, tuple[Submission, QueuedJob]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     missing: dict[int, float] = field(default_factory=dict)
+    #: Partition and account of the last job of each user.
+    usual: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: Jobs that have ended; with their state as it was learned where accounting may still know better.
     ended: OrderedDict[int, tuple[Submission, str] | None] = field(default_factory=OrderedDict)
 
@@ -70,6 +72,7 @@ class _Cluster:
         for user in users:
             self.past.forget(user)
             self.outcomes.forget(user)
+            self.usual.pop(user, None)
         for key in [key for key, (asked, _) in self.known.items() if asked.user in users]:
             self.drop(key)
         for key in [key for key, each in self.ended.items() if each is not None and each[0].user in users]:
@@ -205,6 +208,7 @@ class JobHistory:
             for key in old.known:
                 adopt(key)
             fresh.known, fresh.numbers, fresh.missing = old.known, old.numbers, old.missing
+            fresh.usual |= old.usual
             over = [
                 key
                 for key, (_, job) in fresh.known.items()
@@ -235,6 +239,7 @@ class JobHistory:
                 if key is None:
                     key = known.numbers[job.number] = job_key(job.number, job.submitted or now)
                     asked = self._submission(job)
+                    known.usual[self.called(job.user)] = min(job.partitions, default=""), job.account
                     known.past.submitted(key, asked, job.submitted or now)
                     known.known[key] = asked, replace(job, started=None)
                 if job.started is not None and known.known[key][1].started is None:
@@ -338,7 +343,8 @@ class JobHistory:
 
         Parameters
         ----------
-        user, name, executable, partition, account : as the job is submitted.
+        user, name, executable : as the job is submitted.
+        partition, account : likewise; where empty, those of the user's last job.
         processors : how many it asks for.
         limit : the time that it asks for (s).
         now : the moment, seconds since 1970.
@@ -349,11 +355,14 @@ class JobHistory:
         InputError
             When nothing is known of the cluster, or there are several and none is named.
         """
-        job = submission(
-            self.called(user), processors, limit, name=name, executable=executable, partition=partition, account=account
-        )
+        user = self.called(user)
         with self._lock:
             known = self._named(cluster)
+            usual = known.usual.get(user, ("", ""))
+            job = submission(
+                user, processors, limit, name=name, executable=executable, partition=partition or usual[0],
+                account=account or usual[1],
+            )  # fmt: skip
             found, reason = known.past.expect(job, now), known.past.reason(job, now)
             chances = known.outcomes.chances(job)
         return {
@@ -402,6 +411,7 @@ class JobHistory:
             new = [row for row, key in enumerate(keys) if key not in known.ended]
             by_start = {job_key(job.number, job.started): key for key, (_, job) in known.known.items() if job.started}
             users = [self.called(user) for user in log.named("user")]
+            known.usual |= zip(users, zip(log.named("partition"), log.named("account"), strict=True), strict=True)
             asked = submissions(log)
             unseen = []
             for row in new:

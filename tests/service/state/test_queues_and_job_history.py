@@ -74,6 +74,31 @@ def test_run_times_are_learned_from_what_was_imported_and_again_after_a_restart(
         history.predict("ada", 4, 7200.0, 1e6, cluster="elsewhere")
 
 
+def test_a_job_counts_as_in_the_partition_and_account_of_its_users_last_one(tmp_path: Path) -> None:
+    """Who asks for a job by its name alone need not know what its accounting says beside it."""
+    rows = [
+        f"{n},{9e5 + 900.0 * n},{(60, 3000)[n % 2]},4,7200,ada,{('fast', 'slow')[n % 2]},p,grant7" for n in range(24)
+    ]
+    rows += [f"{99},{9.9e5},5,4,7200,bob,slow,q,other"]
+    head = "job,submit_time,run_time,processors,requested_time,user,name,partition,account"
+    with Store.open(tmp_path / "site.db") as store:
+        known = JobHistory(store)
+        known.take("c", read_log([head, *rows]))
+        again = JobHistory(store)
+        again.restore(rest=0.0)
+        for each in (known, again):
+            for name, took in (("fast", 60.0), ("slow", 3000.0)):
+                told = each.predict("ada", 4, 7200.0, 1e6, name=name)
+                assert told["run_time"] == pytest.approx(took, rel=0.05)
+                assert "with the same name, size and limit" in told["reason"]
+                assert told == each.predict("ada", 4, 7200.0, 1e6, name=name, partition="p", account="grant7")
+                assert told != each.predict("ada", 4, 7200.0, 1e6, name=name, partition="q")
+            each.note("c", [replace(job(100), account="next")], 1e6)
+            assert "same name" not in each.predict("ada", 4, 7200.0, 1e6, name="fast")["reason"]
+            each.forget(["ada"])
+            assert "same name" not in each.predict("ada", 4, 7200.0, 1e6, name="fast")["reason"]
+
+
 def test_the_script_that_the_queue_names_is_learned_and_stored(history: JobHistory) -> None:
     for number in range(100, 112):
         script, runs = (("fast.sh", 60.0), ("slow.sh", 5000.0))[number % 2]
