@@ -74,6 +74,18 @@ def test_jobs_of_the_same_name_count_more() -> None:
     assert "same name, size and limit took 60.0 s" in found.reason(Submission("ada", 4, 3600.0, "fast"), 90_000.0)
 
 
+def test_a_reason_names_jobs_whose_names_differ_only_in_numbers() -> None:
+    found = Neighbours()
+    for number in range(20):
+        name, run = (f"fast_{number}", 60.0) if number % 2 else (f"slow_{number}", 3000.0)
+        found.submitted(number, Submission("ada", 4, 3600.0, name), 4000.0 * number)
+        found.started(number, 4000.0 * number)
+        found.ended(number, run, 4000.0 * number + run)
+    for name, took in (("fast_99", "60.0 s"), ("slow_99", "50.0 min")):
+        said = found.reason(Submission("ada", 4, 3600.0, name), 90_000.0)
+        assert said == f"the last 9 jobs of this user with a similar name and the same size and limit took {took}"
+
+
 @pytest.mark.parametrize("asked", [1800.0, 28_800.0, 43_200.0])
 @pytest.mark.parametrize("in_proportion", [False, True])
 def test_a_reason_names_the_jobs_that_the_prediction_follows(asked: float, in_proportion: bool) -> None:

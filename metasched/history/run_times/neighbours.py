@@ -92,6 +92,11 @@ AWAITED = 25
 BEYOND = 0.2
 
 
+#: What reasons call jobs by their names.
+SAME_NAME = "of this user with the same name, size and limit"
+SIMILAR_NAME = "of this user with a similar name and the same size and limit"
+
+
 def _by_rank(most: int, linear: Sequence[float], log: Sequence[float], near: Sequence[float]) -> Floats:
     """The log weights of jobs by age rank, shape (forms, most), newest last."""
     rank = np.arange(most)[::-1]
@@ -294,7 +299,8 @@ class Neighbours:
         own = origin == _ENDED_OWN
         alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
         groups = {
-            "of this user with the same name, size and limit": alike & (items[_NAME] == _code(job.name)),
+            SAME_NAME: alike & (items[_NAME] == _code(job.name)),
+            SIMILAR_NAME: alike & (items[_STEM] == self._stem(job.name)),
             "of this user with the same size and limit": alike,
             "of this user with another size or limit": own & ~alike,
             "of this user with other limits, in proportion to the limit,": origin == _IN_PROPORTION,
@@ -302,7 +308,7 @@ class Neighbours:
             "of others with the same limit": origin == _OTHERS,
         }
         if not job.name:
-            del groups["of this user with the same name, size and limit"]
+            del groups[SAME_NAME], groups[SIMILAR_NAME]
         shares = {what: float(mixed[which].sum()) for what, which in groups.items()}
         total = float(mixed.sum())
         if not total:
