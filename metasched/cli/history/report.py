@@ -118,15 +118,16 @@ def for_terminal(document: dict[str, Any]) -> Group:
 def page(document: dict[str, Any], log: JobLog, title: str) -> str:
     """The report as an HTML page; names of jobs are escaped."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    pictures = [
-        {"title": "Requested and used time", "said": "Each point is a job; on the line it used all requested time.",
-         "data": _png(_requests(log))},
-        {"title": "Alternatives", "said": "Mean wait of the newest jobs in alternative replays.",
-         "data": _png(_what_if(document["what_if"]))},
-    ]  # fmt: skip
+    drawn: list[tuple[str, str, Figure]] = []
+    if log.has_requests:
+        said = "Each point is a job; on the line it used all requested time."
+        drawn.append(("Requested and used time", said, _requests(log)))
     if document["waits"] is not None:
-        pictures.insert(1, {"title": "Waits over the day", "said": "Mean wait by the hour of submission (UTC).",
-                            "data": _png(_hours(document["waits"]["by_hour"]))})  # fmt: skip
+        hours = _hours(document["waits"]["by_hour"])
+        drawn.append(("Waits over the day", "Mean wait by the hour of submission (UTC).", hours))
+    cases = _what_if(document["what_if"])
+    drawn.append(("Alternatives", "Mean wait of the newest jobs in alternative replays.", cases))
+    pictures = [{"title": name, "said": said, "data": _png(figure)} for name, said, figure in drawn]
     shown = [{"title": head, "head": heads, "rows": rows} for head, heads, rows in tables(document)]
     return environment.from_string(PAGE).render(title=title, summary=summary(document), pictures=pictures, tables=shown)
 

@@ -140,6 +140,12 @@ def test_waits_stand_by_the_hour_and_alternatives_from_the_first_on_top() -> Non
     assert axes.get_xlabel() == "mean wait (h)"
 
 
+def test_there_is_no_picture_of_requests_where_the_log_has_none() -> None:
+    page = report.page(document(), log([np.nan, np.nan], [30.0, 60.0]), "A")
+    assert re.findall(r"<h2>(.*?)</h2>", page)[0] == "Alternatives"
+    assert page.count("data:image/png;base64,iVBOR") == 1
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_the_page_has_its_pictures_and_tables_in_order_and_names_of_jobs_are_escaped(known: bool) -> None:
     asked = used(by_user=[used(user="<script>")], by_application=[])
