@@ -127,36 +127,44 @@ def show(shown: Table | Group, *, empty: str = "nothing to show") -> None:
     if not shown.row_count:
         say(f"{shown.title}: {empty}" if shown.title else empty)
         return
-    least = _least_width(shown)
-    if least <= out.width:
-        out.print(shown)
-    else:
-        _Harmless(file=out.file, width=least).print(shown)
+    width = _fitted(shown, out.width)
+    (out if width <= out.width else _Harmless(file=out.file, width=width)).print(shown)
 
 
 #: A column whose cells may be broken anywhere is not made narrower than this.
 FOLDED = 12
 
 
-def _least_width(shown: Table) -> int:
-    """The width at which no cell of a table is cut off; sets the least widths of its columns."""
+def _fitted(shown: Table, width: int) -> int:
+    """Narrow the widest columns of a table until it fits a width, but so that no word is cut off; its width then.
+
+    Rich would narrow columns below their least widths, and cut off those at the right.
+    """
 
     def measured(column: Column) -> tuple[int, int]:
-        """The width of the longest word, and of the longest cell."""
+        """The least width of a column, and that at which no cell is broken."""
         found = [Measurement.get(out, options, each) for each in (column.header, column.footer, *column.cells)]
-        return max(each.minimum for each in found), max(each.maximum for each in found)
+        word, most = max(each.minimum for each in found), max(each.maximum for each in found)
+        folded = max(found[0].minimum, min(most, FOLDED))
+        least = most if column.no_wrap else folded if column.overflow == "fold" else word
+        return max(column.min_width or 0, least), max(column.min_width or 0, most)
 
     options = out.options.update(max_width=10_000)
-    widths = [measured(column) for column in shown.columns]
-    frame = Measurement.get(out, options, shown).maximum - sum(
-        max(most, column.min_width or 0) for column, (_, most) in zip(shown.columns, widths, strict=True)
-    )
-    for column, (word, most) in zip(shown.columns, widths, strict=True):
-        heading = Measurement.get(out, options, column.header).minimum
-        folded = max(heading, min(most, FOLDED))
-        least = most if column.no_wrap else folded if column.overflow == "fold" else word
-        column.min_width = max(column.min_width or 0, least)
-    return frame + sum(column.min_width or 0 for column in shown.columns)
+    columns = [measured(column) for column in shown.columns]
+    whole = Measurement.get(out, options, shown).maximum
+    frame = whole - sum(most for _, most in columns)
+    if whole <= width:
+        return whole
+
+    def narrowed(limit: int) -> list[int]:
+        return [max(least, min(most, limit)) for least, most in columns]
+
+    limit = max(most for _, most in columns)
+    while limit > 0 and frame + sum(narrowed(limit)) > width:
+        limit -= 1
+    for column, chosen in zip(shown.columns, narrowed(limit), strict=True):
+        column.width = chosen
+    return frame + sum(narrowed(limit))
 
 
 #: Most characters of a line on stderr: of a longer one the middle is left out, where what was given stands.

@@ -41,6 +41,23 @@ def test_no_cell_and_no_heading_is_cut_off(
     assert ("n" * 40 in said) == (width == 200)
 
 
+@pytest.mark.parametrize("width", [40, 70, 80, 88, 200])
+def test_columns_of_words_make_room_without_cutting_off_those_at_the_right(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = output.table(
+        "method", "mean PPE", "deviation", "median", "under 30 %", "90% coverage", "width", left=("method",)
+    )
+    table.add_row("gaussian_process", "19.75 %", "16.90 %", "15.98 %", "100.0%", "90.0%", "1.234")
+    monkeypatch.setattr(output, "out", Console(width=width, highlight=False))
+    output.show(table)
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last.endswith("┘")
+    assert {len(line) for line in lines} == {len(last)}
+    assert len(last) <= max(width, 77)
+    assert any(line.endswith(" 1.234 │") for line in lines)
+
+
 def test_a_table_that_fits_is_as_narrow_as_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
