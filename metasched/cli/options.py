@@ -126,7 +126,7 @@ class SettingsOptions:
     """
 
     per_node: PerNodeOption = None
-    threads: Annotated[int, typer.Option(min=1, help="Threads of each process, each on its own processor.")] = 1
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process, each on its own processor.")] = 1
     parameter: ParameterOption = None
 
     def settings(self, frequency: float | None = None) -> Settings:
@@ -140,7 +140,7 @@ class SettingsOptions:
                 raise InputError(f"--parameter {name} is given twice")
             given[name] = value
         try:
-            return Settings.of(self.per_node, self.threads, given, frequency)
+            return Settings.of(self.per_node, self.threads or 1, given, frequency)
         except InputError as error:
             text = str(error)
             option = "--frequency" if text.startswith("frequency") else "--parameter"

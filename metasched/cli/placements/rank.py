@@ -16,7 +16,7 @@ from metasched.placement.loads.counted import Loads
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.placement.ranking.query import Question
-from metasched.records import InputError, Settings, check_level
+from metasched.records import InputError, check_level
 
 #: Placements that are shown at most.
 MOST_SHOWN = 1_000_000
@@ -40,20 +40,19 @@ class Demanded:
     exclude: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = ""
     least_efficiency: rankings.EfficiencyOption = None
 
-    def demands(self, settings: Settings) -> dict[str, Any]:
-        """The demands by the fields of :class:`Constraints`; processes on each node are processors where alone.
+    def demands(self) -> dict[str, Any]:
+        """The demands by the fields of :class:`Constraints`.
 
         Raises
         ------
         InputError
             When one is wrong, or they contradict each other.
         """
-        alone = self.most_per_node is None and settings.threads == 1
         found: dict[str, Any] = {
             "processors": options.counts("--processors", self.processors),
             "min_processors": self.min_processors,
             "max_processors": self.max_processors,
-            "per_node": settings.processes_per_node if alone else self.most_per_node,
+            "per_node": self.most_per_node,
             "memory": self.memory,
             "memory_per_processor": self.memory_per_processor,
             "features": tuple(self.feature or ()),
@@ -124,20 +123,14 @@ def rank_verb(
     ] = None,
     demanded: Demanded,
     wanted: Wanted,
-    per_node: options.PerNodeOption = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Threads of each process; by default the best of those it has run with."),
-    ] = None,
-    parameter: options.ParameterOption = None,
+    stated: rankings.LayoutOptions,
     as_json: options.JsonOption = False,
 ) -> None:
     """Rank resource sets by predicted completion: those of described clusters, or without --clusters the daemon's.
 
     The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
     """
-    settings = options.SettingsOptions(per_node, threads or 1, parameter).settings()
-    asked = Asked(application, problem_size, demanded.demands(settings), wanted, settings, threads is None, forecast)
+    asked = Asked(application, problem_size, demanded.demands(), wanted, stated, forecast)
     document = asked.described(given) if given.clusters is not None else asked.of_daemon(given)
     answer = rankings.read(document, where=given.url or "the daemon")
     if as_json:
@@ -158,7 +151,7 @@ class Asked:
     application, problem_size : what is to run.
     demands : see :meth:`Demanded.demands`.
     wanted : what is best.
-    settings, any_threads : of the run, and whether the number of threads may be chosen.
+    stated : the settings of the run.
     forecast : whether loads are forecast; None for the default of whoever answers.
     """
 
@@ -166,14 +159,13 @@ class Asked:
     problem_size: float
     demands: dict[str, Any]
     wanted: Wanted
-    settings: Settings
-    any_threads: bool
+    stated: rankings.LayoutOptions
     forecast: bool | None
 
     def described(self, given: Given) -> dict[str, Any]:
         """The ranking of described clusters, as a document."""
-        wanted, objective = self.wanted, self.wanted.objective()
-        scene = given.scene(self.application, self.settings, forecast=bool(self.forecast))
+        wanted, objective, settings = self.wanted, self.wanted.objective(), self.stated.settings()
+        scene = given.scene(self.application, settings, forecast=bool(self.forecast))
         if self.forecast and scene.recorded is None:
             raise InputError("--forecast is given without --loads")
         known = [cluster.name for cluster in scene.clusters]
@@ -200,16 +192,12 @@ class Asked:
             running=running,
         )
         clocks = rankings.clocks(wanted.frequencies)
-        return ranked(
-            self.application, scene, question, self.settings, any_threads=self.any_threads, frequencies=clocks
-        )
+        any_threads = self.stated.threads is None
+        return ranked(self.application, scene, question, settings, any_threads=any_threads, frequencies=clocks)
 
     def of_daemon(self, given: Given) -> Any:
         """The daemon's ranking of its partitions, as a document."""
         wanted, objective = self.wanted, self.wanted.objective()
-        settings = self.settings.as_dict()
-        if self.any_threads:
-            settings.pop("threads", None)
         energy = {
             "frequencies": list(rankings.clocks(wanted.frequencies)),
             "max_slowdown": wanted.max_slowdown,
@@ -222,7 +210,7 @@ class Asked:
                 "application": self.application,
                 "problem_size": self.problem_size,
                 **made(self.demands),
-                **settings,
+                **self.stated.asked(self.stated.settings()),
                 "weights": {name: getattr(objective, name) for name in TERMS},
                 "saving": objective.saving,
                 "near_tie": wanted.near_tie,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, NoReturn
 
@@ -16,7 +17,7 @@ from metasched.cli import options, output
 from metasched.node_names import fold
 from metasched.placement.explaining.documents import RankingTable
 from metasched.placement.ranking.objective import TERMS, Objective
-from metasched.plain_numbers import plain, processes
+from metasched.plain_numbers import number_of, plain, processes
 from metasched.records import InputError, Placement, ResourceSet, Settings
 from metasched.validation import Located, first_error
 
@@ -27,6 +28,21 @@ EfficiencyOption = Annotated[
     float | None,
     typer.Option("--least-efficiency", help="Least parallel efficiency relative to the fewest processors, 0 for any."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOptions(options.SettingsOptions):
+    """The options that describe the settings of a run, whose threads may be left to the ranking."""
+
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads of each process; by default the best of those it has run with."),
+    ] = None
+
+    def asked(self, settings: Settings) -> dict[str, Any]:
+        """These settings as the daemon is asked for them: without threads where it may choose them."""
+        return {name: value for name, value in settings.as_dict().items() if name != "threads" or self.threads}
+
 
 #: The least gap to the optimum that is not shown as 0.0 %: below it is rounding.
 SHOWN_GAP = 0.0005
@@ -92,7 +108,8 @@ def show(answer: RankingTable) -> None:
     """Print placements for people: a table, and below it the reason for each place."""
     placements = [each.record() for each in answer.placements]
     level = placements[0].prediction.interval.level
-    title = f"{answer.application}, problem size {answer.problem_size:g}: {answer.compared} resource sets compared"
+    compared = f"{number_of(answer.compared, 'resource set')} compared"
+    title = f"{answer.application}, problem size {answer.problem_size:g}: {compared}"
     shown = Table(title=f"{title}; times in s", title_justify="left", box=box.SIMPLE, pad_edge=False, padding=(0, 1))
     shown.add_column("#", justify="right", no_wrap=True)
     shown.add_column("where", overflow="fold", min_width=12)

@@ -45,7 +45,7 @@ def whatif(
     picture: Annotated[
         Path | None, WRITTEN, typer.Option(help="PNG of time and efficiency against P to write.")
     ] = None,
-    stated: options.SettingsOptions,
+    stated: rankings.LayoutOptions,
     frequency: options.FrequencyOption = None,
     level: options.LevelOption = 0.9,
     as_json: options.JsonOption = False,
@@ -73,10 +73,14 @@ def whatif(
             for each, wanted in ((problem_size, demands), (size, changes))
         )
         without = replace(scene, clusters=drained(scene.clusters, gone))
-        answers = ranked(application, scene, now, settings), ranked(application, without, then, settings)
+        any_threads = stated.threads is None
+        answers = tuple(
+            ranked(application, each, question, settings, any_threads=any_threads)
+            for each, question in ((scene, now), (without, then))
+        )
         floor = now.constraints.least_efficiency > 0.0
     else:
-        common = {"application": application, "top": 2, "level": level, **settings.as_dict()}
+        common = {"application": application, "top": 2, "level": level, **stated.asked(settings)}
         asked = {**common, "problem_size": problem_size, **made(demands)}
         changed = asked | {"problem_size": size, "drain": drain, **made(changes)}
         answers = tuple(given.consult("POST", "/v1/rankings", question) for question in (asked, changed))

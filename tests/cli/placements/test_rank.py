@@ -68,6 +68,11 @@ def ranked(capsys, *options: str) -> dict:
     return json.loads(out)
 
 
+def test_one_resource_set_is_not_said_to_be_several(files, capsys) -> None:
+    _, out, _ = run(capsys, "--application", "cg", "--model", "cg.json", "--processors", "1", "--cluster", "east")
+    assert "1 resource set compared" in out
+
+
 def test_json_has_placements_in_order_with_intervals_minima_and_reasons(files, capsys) -> None:
     answer = ranked(capsys, "--model", "cg.json", "--top", "3")
     assert [each["rank"] for each in answer["placements"]] == [1, 2, 3]
@@ -287,7 +292,7 @@ def test_whatif_starts_from_what_rank_answers(settings: tuple[str, ...], files, 
     described = CLUSTERS.replace("processors = 2", "processors = 4").replace('"w[1-4]"', '"w[1-4]", processors = 4')
     (files / "clusters.toml").write_text(described)
     asked = "--model", "laid.json", *settings
-    best = ranked(capsys, *asked, *(() if "--threads" in settings else ("--threads", "1")))["placements"][0]
+    best = ranked(capsys, *asked)["placements"][0]
     found = whatif(capsys, "--clusters", "clusters.toml", *asked)
     layout = "cluster", "nodes", "processors", "threads", "completion"
     assert [found["before"].get(name, 1) for name in layout] == [best.get(name, 1) for name in layout]
