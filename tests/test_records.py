@@ -81,7 +81,7 @@ def message(make: Callable[..., object], **values: Any) -> str:
         (Request, REQUEST, {"available_cpu": 0.0}, f"available_cpu is 0.0, {SHARE}"),
         (Request, REQUEST, {"available_bandwidth": INF}, f"available_bandwidth is inf, {ABOVE}"),
         (Request, REQUEST, {"settings": Settings(processes_per_node=5)},
-         "processes_per_node is 5, expected at most its 4 processors"),
+         "processes_per_node is 5, expected at most the number of processors, 4"),
         (Request, REQUEST, {"settings": Settings(processes_per_node=4)}, ""),
         (PhaseMark, MARK, {"phase": ""}, "phase is empty, expected a name"),
         (PhaseMark, MARK, {"process": -1}, "process is -1, expected a whole number of at least 0"),

@@ -150,7 +150,8 @@ class Settings:
         """Refuse, by InputError, more processes on a node than there are."""
         if self.processes_per_node is not None and self.processes_per_node > processors:
             raise InputError(
-                f"processes_per_node is {self.processes_per_node}, expected at most its {processors} processors"
+                f"processes_per_node is {self.processes_per_node}, "
+                f"expected at most the number of processors, {processors}"
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from metasched.plain_numbers import plain
 from metasched.sites.links import SiteLink, lowest
 
 #: Megabits in a gigabyte.
@@ -60,7 +61,7 @@ def transfers(
             seconds = (link.round_trip or 0.0) + MEGABITS * size / link.bandwidth
             found[site] = Transfer(seconds, seconds, f"{size:g} GB at {link.words()}")
         elif least is not None:
-            how = f"the bandwidth to it is unknown, the lowest of the others is assumed, {least:g} Mbit/s"
+            how = f"the bandwidth to it is unknown, the lowest of the others is assumed, {plain(least)} Mbit/s"
             found[site] = Transfer(None, MEGABITS * size / least, how)
         else:
             how = "no bandwidth is known, so the time to transfer the data is not counted"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from metasched.plain_numbers import span
+from metasched.plain_numbers import plain, span
 
 #: A probe older than this (s) is not preferred to what earlier transfers showed.
 STALE = 3600.0
@@ -34,10 +34,10 @@ class SiteLink:
 
         Examples
         --------
-        >>> SiteLink(940.0, 0.01, 90.0, "probes").words()
-        '940 Mbit/s, measured 90.0 s ago'
+        >>> SiteLink(10_000.0, 0.01, 90.0, "probes").words()
+        '10000 Mbit/s, measured 90.0 s ago'
         """
-        width = f"{self.bandwidth:.4g} Mbit/s"
+        width = f"{plain(self.bandwidth)} Mbit/s"
         if self.source == "routes":
             return f"{width}, as the links on the way show"
         return width if self.source != "probes" or self.age is None else f"{width}, measured {span(self.age)} ago"

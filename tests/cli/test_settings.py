@@ -92,7 +92,7 @@ def test_a_campaign_of_layouts_is_evaluated_beside_peers_that_know_them(metasche
         (("--parameter", "steps"), "--parameter is steps, expected NAME=VALUE, such as steps=100"),
         (("--parameter", "steps=1", "--parameter", "steps=2"), "--parameter steps is given twice"),
         (("--parameter", "steps=nan"), "steps is nan, expected a finite number or a word"),
-        (("--processes-per-node", 9), "processes_per_node is 9, expected at most its 8 processors"),
+        (("--processes-per-node", 9), "processes_per_node is 9, expected at most the number of processors, 8"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

@@ -180,7 +180,7 @@ def predict(
             f"{plain(joules.execution_time)} J, {level:.0%} interval {least} J to {most} J; {watts} W on average"
         )
     if taken:
-        output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, the usual values of the runs")
+        output.say(f"with CPU {expected[0]:.3g} and {plain(expected[1])} Mbit/s, the usual values of the runs")
     output.say(f"model: {found.model}")
     output.warn(found.warnings)
 

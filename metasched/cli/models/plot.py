@@ -16,6 +16,7 @@ from metasched.cli.models.fit import Method, MethodOption, select
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import Factory, unfitted
+from metasched.plain_numbers import plain
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
@@ -95,7 +96,8 @@ def scaling(
         raise InputError(f"no model in {model} is defined for these conditions")
     kept = type(many)(many.execution_time[defined], many.low[defined], many.high[defined], level)
     title = (
-        f"{predictor.application} on {predictor.cluster}, N = {problem_size:g}, CPU {cpu:.3g}, {bandwidth:.4g} Mbit/s"
+        f"{predictor.application} on {predictor.cluster}, N = {problem_size:g}, CPU {cpu:.3g}, "
+        f"{plain(bandwidth)} Mbit/s"
     )
     figures.save(figures.time_and_efficiency(counts[defined].tolist(), kept, title), picture)
     _report(picture, as_json)

@@ -10,7 +10,7 @@ from metasched.cli import output
 from metasched.cli.configured import ask_daemon
 from metasched.cli.options import ConfigOption, JsonOption, UrlOption
 from metasched.node_names import fold
-from metasched.plain_numbers import span
+from metasched.plain_numbers import plain, span
 from metasched.records import InputError
 
 
@@ -75,14 +75,14 @@ def advice_lines(document: dict[str, Any]) -> list[str]:
         lines = [f"stay on {where}: {document['why']}"]
     lines.append(
         f"here: {1.0 - document['done']:.0%} of the work is left, {span(document['stay'])} with CPU "
-        f"{document['available_cpu']:.2f} and {document['available_bandwidth']:.4g} Mbit/s"
+        f"{document['available_cpu']:.2f} and {plain(document['available_bandwidth'])} Mbit/s"
     )
     if placement is not None:
         costs = document["costs"]
         lines.append(
             f"there ({placement['cluster']}: {fold(placement['nodes'])}): {span(document['leave'])} with CPU "
-            f"{placement['available_cpu']:.2f} and {placement['available_bandwidth']:.4g} Mbit/s, of which checkpoint "
-            f"{span(costs['checkpoint'])}, transfer {span(costs['transfer'])}, restart {span(costs['restart'])}, "
-            f"wait {span(placement['queue_wait'])}"
+            f"{placement['available_cpu']:.2f} and {plain(placement['available_bandwidth'])} Mbit/s, of which "
+            f"checkpoint {span(costs['checkpoint'])}, transfer {span(costs['transfer'])}, "
+            f"restart {span(costs['restart'])}, wait {span(placement['queue_wait'])}"
         )
     return lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from metasched.plain_numbers import number_of
 from metasched.records import Request, Run
 
 #: Factor outside the learned range from which on a request is called far.
@@ -59,7 +60,6 @@ class Domain:
                 f"{request.processors} processors are more than twice the most learned ({self.most_processors})"
             )
         if request.processors < self.fewest_processors:
-            found.append(
-                f"{request.processors} processors are fewer than the fewest learned ({self.fewest_processors})"
-            )
+            asked = f"{number_of(request.processors, 'processor')} {'is' if request.processors == 1 else 'are'}"
+            found.append(f"{asked} fewer than the fewest learned ({self.fewest_processors})")
         return tuple(found)

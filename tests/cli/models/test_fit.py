@@ -349,23 +349,23 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "runs.csv"
-    rows = [f"cg,c8,{n},{p},{cpu},90.0,{1e-3 * n / (p * cpu)}" for n in range(100, 900, 100)
+    rows = [f"cg,c8,{n},{p},{cpu},10000.0,{1e-3 * n / (p * cpu)}" for n in range(100, 900, 100)
             for p, cpu in ((1, 0.4), (2, 0.5), (4, 0.8))]  # fmt: skip
     header = "application,cluster,problem_size,processors,min_avg_avail_cpu,min_avg_avail_bw,execution_time"
     table.write_text("\n".join([header, *rows]) + "\n")
     asked = ("predict", str(tmp_path / "m.json"), "--problem-size", "500", "--processors", "2")
     found = []
     for words in (("fit", str(table), "-o", str(tmp_path / "m.json"), "--method", "published"), (*asked, "--json"),
-                  (*asked, "--cpu", "0.5", "--bandwidth", "90", "--json"), asked):  # fmt: skip
+                  (*asked, "--cpu", "0.5", "--bandwidth", "10000", "--json"), asked):  # fmt: skip
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main([*words])
         assert left.value.code == 0
         found.append(capsys.readouterr().out)
     without, with_them = json.loads(found[1]), json.loads(found[2])
-    assert without.pop("loads") == {"available_cpu": 0.5, "available_bandwidth": 90.0}
+    assert without.pop("loads") == {"available_cpu": 0.5, "available_bandwidth": 10_000.0}
     assert without == with_them
-    assert "with CPU 0.5 and 90 Mbit/s, the usual values of the runs" in found[3]
+    assert "with CPU 0.5 and 10000 Mbit/s, the usual values of the runs" in found[3]
 
 
 @pytest.mark.parametrize("lacks", ["cluster", "min_avg_avail_bw"])

@@ -36,7 +36,7 @@ def test_the_ranges_are_those_of_the_runs() -> None:
             1,
             [
                 "problem_size 1000 is 5 times the largest learned (200)",
-                "1 processors are fewer than the fewest learned (4)",
+                "1 processor is fewer than the fewest learned (4)",
             ],
         ),
     ],
