@@ -31,9 +31,9 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     X has the columns problem_size, processors, min_avg_avail_cpu (fraction of one processor) and min_avg_avail_bw
     (Mbit/s), in this order; the last ones may be missing, and are then taken for one idle processor and a free link of
-    1,000 Mbit/s. Or it is a data frame of pandas that has them among others, such as one of ``runs.csv``: then its
-    columns of layout, clock and parameters count too, where the method distinguishes them. Further columns are not
-    used. y is the execution time (s).
+    1,000 Mbit/s. Or it is a data frame of pandas that names them among others, in any order, such as one of
+    ``runs.csv``, of which only loads may be missing: then its columns of layout, clock and parameters count too, where
+    the method distinguishes them. Further columns are not used. y is the execution time (s).
 
     Parameters
     ----------
@@ -155,13 +155,25 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
 
 def _chosen(X: Any) -> Any:
-    """The four columns of a data frame that has them by name; anything else as it is."""
-    return X[list(REQUEST_COLUMNS)] if _named(X) else X
+    """The four columns of a data frame that names any of them, shape (n, 4); anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        The data frame has no problem_size or no processors; only loads may be missing.
+    """
+    if not _named(X):
+        return X
+    for name in REQUEST_COLUMNS[:2]:
+        if name not in X.columns:
+            raise ValueError(f"X has no column {name}, found {', '.join(map(str, X.columns))}")
+    columns = zip(REQUEST_COLUMNS, _MISSING, strict=True)
+    return np.column_stack([X[name] if name in X.columns else np.full(len(X), usual) for name, usual in columns])
 
 
 def _named(X: Any) -> bool:
-    names = getattr(X, "columns", ())
-    return all(name in names for name in REQUEST_COLUMNS)
+    """Whether this is a data frame that names any of the four columns."""
+    return any(isinstance(name, str) and name in REQUEST_COLUMNS for name in getattr(X, "columns", ()))
 
 
 def _by_settings(X: Any, count: int) -> dict[Settings, NDArray[np.intp]]:

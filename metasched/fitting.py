@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from metasched.frames import runs_from_frame
 from metasched.predictors.adaptive import adaptive
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import Predictor
@@ -13,6 +15,9 @@ from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Unfitted predictors by the name of their method, made for an application and the platform that it runs on.
 METHODS: dict[str, Callable[[str, str], Predictor]] = {
@@ -63,12 +68,12 @@ def unfitted(
     return adaptive(application, platform, runs) if method == "robust" else METHODS[method](application, platform)
 
 
-def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
+def fit(runs: Iterable[Run] | pd.DataFrame, method: str = "robust") -> Predictor:
     """Fit a predictor to the runs of one application on one platform.
 
     Parameters
     ----------
-    runs : finished runs, such as :func:`metasched.read_runs` reads them.
+    runs : finished runs, such as :func:`metasched.read_runs` reads them, or a data frame of them.
     method : ``"robust"``, ``"published"``, ``"phased"`` or ``"spmd"``, as ``metasched fit --method`` has them.
 
     Returns
@@ -89,7 +94,7 @@ def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
     Traceback (most recent call last):
     metasched.records.errors.InputError: there are no runs, expected at least one
     """
-    chosen = tuple(runs)
+    chosen = tuple(runs_from_frame(runs) if hasattr(runs, "iterrows") else runs)
     kinds = sorted({(run.application, run.cluster) for run in chosen})
     if not kinds:
         raise InputError("there are no runs, expected at least one")

@@ -23,7 +23,15 @@ from metasched.records import (
     Run,
     Settings,
 )
-from metasched.store.files.runs import REQUEST_COLUMNS, RUN_COLUMNS, RUN_REQUIRED, run_from_cells, run_to_cells
+from metasched.store.files.runs import (
+    REQUEST_COLUMNS,
+    RUN_COLUMNS,
+    RUN_LEAST,
+    RUN_REQUIRED,
+    assumed_cells,
+    run_from_cells,
+    run_to_cells,
+)
 from metasched.validation import Located
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ def runs_from_frame(frame: pd.DataFrame) -> tuple[Run, ...]:
 
     Parameters
     ----------
-    frame : with the columns of ``runs.csv``, of which phase, start_time and nodes (separated by spaces) may be missing.
+    frame : with the columns of ``runs.csv``, of which only problem_size, processors and execution_time are required.
 
     Raises
     ------
@@ -47,9 +55,10 @@ def runs_from_frame(frame: pd.DataFrame) -> tuple[Run, ...]:
     >>> runs_from_frame(frame_from_runs([Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25)]))[0].execution_time
     12.25
     """
-    missing = [name for name in RUN_REQUIRED if name not in frame.columns]
+    missing = [name for name in RUN_LEAST if name not in frame.columns]
     if missing:
-        raise InputError(f"the frame has no column {missing[0]}, expected {', '.join(RUN_REQUIRED)}")
+        raise InputError(f"the frame has no column {missing[0]}, expected {', '.join(RUN_LEAST)}")
+    assumed = assumed_cells(frame.columns)
     known = frame.notna()
     runs = []
     for (index, row), present in zip(frame.iterrows(), known.to_numpy(), strict=True):
@@ -57,7 +66,7 @@ def runs_from_frame(frame: pd.DataFrame) -> tuple[Run, ...]:
             str(name): str(cell) if there else "" for (name, cell), there in zip(row.items(), present, strict=True)
         }
         with Located(f"row {index}"):
-            runs.append(run_from_cells(cells))
+            runs.append(run_from_cells(assumed | cells))
     return tuple(runs)
 
 

@@ -49,9 +49,7 @@ def test_runs_come_back_from_their_frame_as_they_were() -> None:
 
 def test_a_frame_that_lacks_a_column_or_holds_a_row_that_is_no_run_is_refused() -> None:
     frame = frame_from_runs(RUNS)
-    with pytest.raises(
-        InputError, match=r"^the frame has no column processors, expected application, cluster, problem_"
-    ):
+    with pytest.raises(InputError, match=r"^the frame has no column processors, expected problem_size, processors, ex"):
         runs_from_frame(frame.drop(columns=["processors"]))
     frame.loc[1, "execution_time"] = -1.0
     with pytest.raises(InputError, match=r"^row 1: execution_time is -1"):

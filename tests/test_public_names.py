@@ -96,6 +96,21 @@ def test_a_frame_that_holds_no_runs_is_refused_in_one_line() -> None:
         metasched.runs_from_frame(frame)
 
 
+def test_a_frame_needs_no_more_columns_than_a_file_of_runs(tmp_path: Path) -> None:
+    frame = metasched.frame_from_runs(runs())[["execution_time", "processors", "problem_size"]]
+    frame.to_csv(tmp_path / "application.csv", index=False)
+    read, made = metasched.read_runs(tmp_path / "application.csv"), metasched.runs_from_frame(frame)
+    assert [*map(repr, made)] == [*map(repr, read)]  # their loads are NaN
+    with pytest.raises(InputError, match="column cluster missing"):
+        metasched.runs_from_frame(frame.assign(application="cg"))
+
+
+def test_a_model_is_fitted_to_the_runs_of_a_frame() -> None:
+    asked = metasched.Request(1000, 4, 0.5, 95.0)
+    frame = metasched.frame_from_runs(runs())
+    assert metasched.fit(frame).predict(asked) == metasched.fit(runs()).predict(asked)
+
+
 def test_predictions_come_as_a_frame_with_the_index_of_the_questions() -> None:
     predictor = metasched.fit(runs(), method="published")
     frame = metasched.frame_from_runs(runs())[["problem_size", "processors", "min_avg_avail_cpu", "min_avg_avail_bw"]]
@@ -170,6 +185,21 @@ def test_the_estimator_takes_a_frame_of_runs_and_works_in_cross_validation() -> 
     assert whole == pytest.approx(model.fit(*table(runs())).predict(table(runs())[0]))
     answer = cross_val_predict(model, frame, frame["execution_time"], cv=4)
     assert np.mean(np.abs(answer / frame["execution_time"] - 1)) < 0.05
+
+
+def test_the_estimator_reads_the_columns_of_a_frame_by_name_also_where_loads_are_missing() -> None:
+    frame = metasched.frame_from_runs(runs()).assign(min_avg_avail_cpu=1.0, min_avg_avail_bw=1000.0)
+    times, asked = frame["execution_time"], frame[["min_avg_avail_bw", "processors", "problem_size"]]
+    whole = ExecutionTimeRegressor(method="published").fit(frame, times).predict(frame)
+    short = ExecutionTimeRegressor(method="published").fit(asked, times)
+    assert short.predict(asked).tolist() == short.predict(frame).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("missing", ["problem_size", "processors"])
+def test_the_estimator_refuses_a_frame_without_a_size_or_processors(missing: str) -> None:
+    frame = metasched.frame_from_runs(runs())
+    with pytest.raises(ValueError, match=f"X has no column {missing}, found "):
+        ExecutionTimeRegressor().fit(frame.rename(columns={missing: "other"}), frame["execution_time"])
 
 
 def test_the_estimator_learns_the_layout_and_the_parameters_of_a_frame() -> None:

@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,7 +28,7 @@ RUN_REQUIRED = (
     "execution_time",
 )
 #: The columns that a table of runs must have; others may be missing together, see :func:`read_runs`.
-_LEAST = ("problem_size", "processors", "execution_time")
+RUN_LEAST = ("problem_size", "processors", "execution_time")
 #: Columns of which a table has all or none.
 _TOGETHER = (("application", "cluster"), ("min_avg_avail_cpu", "min_avg_avail_bw"))
 #: The platform of runs in a table that names none.
@@ -51,14 +51,11 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
     InputError
         For the first thing wrong with the file, with the row (line of the file) and the column.
     """
-    header, rows = csv_table(path, _LEAST)
-    for group in _TOGETHER:
-        if any(name in header for name in group) and (missing := [name for name in group if name not in header]):
-            raise InputError(f"column {missing[0]} missing", where=f"{path}, row 1")
+    header, rows = csv_table(path, RUN_LEAST)
     place = Path(path).resolve()
     named = place.parent if place.name.startswith("runs.csv") else place
-    assumed = {"application": named.name.partition(".")[0] or "application", "cluster": UNNAMED}
-    assumed |= dict.fromkeys(_TOGETHER[1], "")
+    with Located(f"{path}, row 1"):
+        assumed = assumed_cells(header, named.name.partition(".")[0])
     seen: dict[tuple[str, ...], int] = {}
     lines, runs = [], []
     for line, cells in rows:
@@ -75,6 +72,25 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
         raise InputError("holds a header and no runs", where=str(path))
     _check_words(runs, lines, path)
     return tuple(runs)
+
+
+def assumed_cells(header: Collection[str], application: str = "") -> dict[str, str]:
+    """The cells, by column, of what the columns of a table of runs leave out.
+
+    Parameters
+    ----------
+    header : names of the columns, among them those of :data:`RUN_LEAST`.
+    application : its name, where the table does not tell it.
+
+    Raises
+    ------
+    InputError
+        Of two columns that belong together the table has one.
+    """
+    for group in _TOGETHER:
+        if any(name in header for name in group) and (missing := [name for name in group if name not in header]):
+            raise InputError(f"column {missing[0]} missing")
+    return {"application": application or "application", "cluster": UNNAMED} | dict.fromkeys(_TOGETHER[1], "")
 
 
 def _check_words(runs: Sequence[Run], lines: Sequence[int], path: str | os.PathLike[str]) -> None:
