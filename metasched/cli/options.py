@@ -129,6 +129,10 @@ class SettingsOptions:
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process, each on its own processor.")] = 1
     parameter: ParameterOption = None
 
+    def for_daemon(self) -> dict[str, Any]:
+        """These settings as a daemon is asked for them: nothing where none is stated, as older ones know them not."""
+        return self.settings().as_dict() if self != type(self)() else {}
+
     def settings(self, frequency: float | None = None) -> Settings:
         """These settings, at a clock (MHz) where one is stated."""
         given: dict[str, float | str] = {}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.records import DEFAULT_SETTINGS, Interval, Prediction, Request, Run, Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction, Request, Run, Settings
 
 Floats = NDArray[np.float64]
 
@@ -343,6 +343,12 @@ def under(predictor: Predictor, settings: Settings) -> Predictor:
         return predictor
     found: Predictor = predictor.under(settings)  # type: ignore[attr-defined]
     return found
+
+
+def check_depends(predictor: Predictor, settings: Settings) -> None:
+    """Refuse, by InputError, settings that were stated for a predictor that does not distinguish any."""
+    if settings != DEFAULT_SETTINGS and not distinguishes_settings(predictor):
+        raise InputError(f"{settings.text} is given, but {predictor.name} models do not depend on it")
 
 
 def on_platform(predictor: Predictor, platform: str) -> Predictor:

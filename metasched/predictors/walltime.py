@@ -17,8 +17,17 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Predictor
-from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Request, Run
+from metasched.predictors.contract import Predictor, check_depends, under
+from metasched.records import (
+    DEFAULT_SETTINGS,
+    IDLE_BANDWIDTH,
+    IDLE_CPU,
+    InputError,
+    Placement,
+    Request,
+    Run,
+    Settings,
+)
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +64,7 @@ class Question:
     chances : chances of being killed to allow; :data:`CHANCES` where neither they nor ``limits`` are given.
     limits : limits to judge (s).
     available_cpu, available_bandwidth : minima to expect (fraction, Mbit/s), those that past runs met where None.
+    settings : layout and parameters of the run.
 
     Raises
     ------
@@ -69,11 +79,12 @@ class Question:
     limits: Sequence[float] = ()
     available_cpu: float | None = None
     available_bandwidth: float | None = None
+    settings: Settings = DEFAULT_SETTINGS
 
     def __post_init__(self) -> None:
         cpu = IDLE_CPU if self.available_cpu is None else self.available_cpu
         bandwidth = IDLE_BANDWIDTH if self.available_bandwidth is None else self.available_bandwidth
-        Request(self.problem_size, self.processors, cpu, bandwidth)  # which refuses what cannot be
+        Request(self.problem_size, self.processors, cpu, bandwidth, self.settings)  # which refuses what cannot be
         _check_limits(self.limits)
 
 
@@ -92,7 +103,8 @@ def suggestions(
     Raises
     ------
     InputError
-        When a chance is not between 0 and 1, or neither runs nor the question tell of the loads.
+        When a chance is not between 0 and 1, neither runs nor the question tell of the loads, or a model does not
+        depend on the settings.
     """
     size, processors = question.problem_size, question.processors
     met = {platform: past(platform) for platform in sorted(predictors)}
@@ -101,7 +113,8 @@ def suggestions(
     for platform, runs in met.items():
         if not (runs or stated) and any(met.values()):
             continue
-        predictor = predictors[platform]
+        check_depends(predictors[platform], question.settings)
+        predictor = under(predictors[platform], question.settings)
         loads = loads_to_expect(runs, question.available_cpu, question.available_bandwidth)
         times = ExecutionTimes(predictor, size, processors, *loads)
         limits = [times.limit(each) for each in question.chances or (() if question.limits else CHANCES)]

@@ -184,12 +184,13 @@ class SiteLinksIn(Message):
     links: Annotated[list[SiteLinkIn], Field(min_length=1, max_length=1000)]
 
 
-class RunningIn(Message):
+class RunningIn(SettingsAsked):
     """A job that runs and is asked about: by its number, or by what it is and where.
 
     ``nodes`` are folded; ``done`` is the fraction that was done when it last started, ``moved_ago`` how long ago it
     moved last (s). ``checkpoint`` and ``restart`` are what a move costs (s), ``data`` what it takes along to another
-    scheduler (MB), by ``bandwidth`` (Mbit/s). ``partitions`` are those that it may move to, all where empty.
+    scheduler (MB), by ``bandwidth`` (Mbit/s). ``partitions`` are those that it may move to, all where empty. The
+    settings are those of a job that is described.
     """
 
     job: Annotated[Text, Field(max_length=64)] = ""
@@ -228,7 +229,7 @@ class PredictIn(SettingsAsked):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.9
 
 
-class WalltimesIn(Message):
+class WalltimesIn(SettingsAsked):
     """A job that time limits are suggested for: chances of being killed, and limits (s) to judge.
 
     Every platform with a model where none is named. What loads are expected is what past runs met, unless it is said.

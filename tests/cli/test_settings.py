@@ -57,6 +57,24 @@ def test_a_ranking_minds_parameters(metasched: Callable[..., Answer]) -> None:
     assert times[1] > 5 * times[0]
 
 
+def test_time_limits_mind_layout_and_parameters(metasched: Callable[..., Answer]) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    asked = ("walltime", "--model", "m.json", "--problem-size", 700, "--processors", 8, "--cpu", 0.9, "--bandwidth", 90)
+    settings = ("--processes-per-node", 4, "--threads", 2, "--parameter", "steps=300", "--parameter", "solver=cg")
+    status, out, err = metasched(*asked, *settings, "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["clusters"][0]["median"] == pytest.approx(true_time(700, 8, 4, 300.0, "cg", 2), rel=0.15)
+    assert metasched("walltime", "--placement", "0" * 32, "--threads", 2)[0] == 2
+
+
+def test_a_picture_minds_layout_and_parameters(metasched: Callable[..., Answer]) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    asked = ("plot", "scaling", "m.json", "-o", "p.png", "--problem-size", 700)
+    assert metasched(*asked, "--processes-per-node", 4, "--parameter", "steps=300")[0] == 0
+    status, _, err = metasched(*asked, "--parameter", "step=3")
+    assert (status, err) == (2, "metasched: parameter 'step' is unknown, expected one of solver, steps\n")
+
+
 @pytest.mark.parametrize("layout", [(), ("--processes-per-node", 2), ("--threads", 2)], ids=str)
 def test_an_explanation_is_of_the_layout_and_the_parameters_that_were_ranked(
     metasched: Callable[..., Answer], layout: tuple[object, ...]

@@ -17,10 +17,10 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.contract import Learned, Predictor, distinguishes_settings, energy_predictor
+from metasched.predictors.contract import Learned, Predictor, check_depends, energy_predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.porting.platforms import PlatformsPredictor
-from metasched.records import DEFAULT_SETTINGS, InputError, Prediction, Request, Run, check_level
+from metasched.records import InputError, Prediction, Request, Run, check_level
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.models import read_model, write_model
@@ -147,8 +147,7 @@ def predict(
     check_level("--level", level)
     settings = stated.settings(frequency)
     known = options.on_one_platform(read_model(model), platform)
-    if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
-        raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
+    check_depends(known, settings)
     cpus, links = options.numbers("--cpu", cpu), options.numbers("--bandwidth", bandwidth)
     expected = options.loads_to_expect(known, min(cpus, default=None), min(links, default=None))
     request = Request(problem_size, processors, *expected, settings)

@@ -17,6 +17,7 @@ from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, 
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import Factory, unfitted
 from metasched.plain_numbers import plain
+from metasched.predictors.contract import check_depends, under
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
@@ -72,25 +73,31 @@ def error(
 
 
 @plot.command("scaling")
+@options.grouped
 def scaling(
+    *,
     model: Annotated[Path, typer.Argument(help="Model file.")],
     picture: OutputOption,
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     cpu: options.CpuOption = None,
     bandwidth: options.BandwidthOption = None,
+    stated: options.SettingsOptions,
+    platform: options.PlatformOption = None,
     processors: Annotated[int, typer.Option(min=2, max=100_000, help="Largest number of processors.")] = 32,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
     """Predicted time with its interval, and efficiency, against the number of processors."""
     check_level("--level", level)
-    predictor = read_model(model)
+    settings = stated.settings()
+    predictor = options.on_one_platform(read_model(model), platform)
+    check_depends(predictor, settings)
     cpu, bandwidth = options.loads_to_expect(predictor, cpu, bandwidth)
     check_above_zero("--problem-size", problem_size)
     check_fraction("--cpu", cpu)
     check_above_zero("--bandwidth", bandwidth)
     counts = np.unique(np.geomspace(1, processors, 24).round().astype(int))
-    many = predictor.predict_many(problem_size, counts, cpu, bandwidth, level)
+    many = under(predictor, settings).predict_many(problem_size, counts, cpu, bandwidth, level)
     defined = np.isfinite(many.execution_time)
     if not defined.any():
         raise InputError(f"no model in {model} is defined for these conditions")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from metasched.cli import output
+from metasched.cli import options, output
 from metasched.cli.configured import ask_daemon
 from metasched.cli.options import ConfigOption, JsonOption, UrlOption
 from metasched.node_names import fold
@@ -14,12 +14,15 @@ from metasched.plain_numbers import plain, span
 from metasched.records import InputError
 
 
+@options.grouped
 def advise_running(
+    *,
     job: Annotated[str | None, typer.Argument(metavar="JOBID", help="Id of a running job.")] = None,
     application: Annotated[str | None, typer.Option(help="Application, for a job without a scheduler.")] = None,
     problem_size: Annotated[float | None, typer.Option(help="Its problem size N.")] = None,
     nodes: Annotated[str, typer.Option(help="Its nodes, such as n[1-4].")] = "",
     processors: Annotated[int | None, typer.Option(min=1, help="Its processors; by default one on each node.")] = None,
+    stated: options.SettingsOptions,
     running_for: Annotated[float | None, typer.Option(min=0, help="Time since its last start (s).")] = None,
     done: Annotated[
         float, typer.Option(min=0, max=1, help="Fraction of the work that was done at its last start.")
@@ -53,7 +56,7 @@ def advise_running(
     asked: dict[str, Any] = {
         "job": job, "scheduler": cluster, **described, "processors": processors, "done": done, "moved_ago": moved_ago,
         "checkpoint": checkpoint, "restart": restart, "data": data, "bandwidth": bandwidth,
-        "partitions": partition,
+        "partitions": partition, **stated.for_daemon(),
     }  # fmt: skip
     asked = {name: each for name, each in asked.items() if each is not None}
     document = ask_daemon(config, url, "POST", "/v1/running-jobs/advice", asked)

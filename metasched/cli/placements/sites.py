@@ -54,12 +54,11 @@ def rank_sites(
 
     The daemon asks the daemons of its sites. A site without a valid answer in time is left out, with the reason.
     """
-    settings = stated.settings()
     asked: dict[str, Any] = {
         "application": application, "problem_size": problem_size, "data": data, "held_by": held_by or [],
         "sites": only or [], "min_processors": min_processors, "max_processors": max_processors,
         "processors": options.counts("--processors", processors) or None,
-        **(settings.as_dict() if stated != options.SettingsOptions() else {}),
+        **stated.for_daemon(),
     }  # fmt: skip
     asked = {name: value for name, value in asked.items() if value is not None and value != []}
     answer = ask_daemon(config, url, "POST", "/v1/sites/rankings", asked)

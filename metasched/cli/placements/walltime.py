@@ -14,11 +14,13 @@ from rich.text import Text
 from metasched.cli import options, output
 from metasched.cli.configured import ask_daemon, configuration
 from metasched.cli.options import ConfigOption, DatabaseOption, JsonOption
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 from metasched.service.configuration import Configuration
 
 
+@options.grouped
 def walltime(
+    *,
     application: Annotated[str | None, typer.Option(help="Name of the application.")] = None,
     problem_size: Annotated[float | None, typer.Option(help="Problem size N.")] = None,
     processors: Annotated[int | None, typer.Option(min=1, help="Number of processors P.")] = None,
@@ -28,6 +30,7 @@ def walltime(
     cluster: Annotated[
         str | None, typer.Option(help="Cluster where the job will run; by default every cluster with a model.")
     ] = None,
+    stated: options.SettingsOptions,
     chance: Annotated[
         list[float] | None, typer.Option(help="Accepted probability that the job is killed; repeatable.")
     ] = None,
@@ -48,7 +51,8 @@ def walltime(
     The daemon is asked, unless --model or --database is given; if it does not answer, its database is read.
     """
     if placement is not None:
-        if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth, model)):
+        described = (application, problem_size, processors, cluster, cpu, bandwidth, model)
+        if any(each is not None for each in described) or stated != options.SettingsOptions():
             raise InputError("--placement already gives application, size and processors, expected it alone")
         _show(_by_placement(placement, config, database, list(chance or ()), list(limit or ())), as_json)
         return
@@ -60,7 +64,7 @@ def walltime(
         raise InputError(f"--{missing[0]} is missing, expected it or --placement")
     question = {"application": application, "problem_size": problem_size, "processors": processors, "cluster": cluster,
                 "chances": list(chance or ()), "limits": list(limit or ()), "available_cpu": cpu,
-                "available_bandwidth": bandwidth}  # fmt: skip
+                "available_bandwidth": bandwidth, **stated.for_daemon()}  # fmt: skip
     if predictor is not None:
         _show(_by_model(predictor, question, str(model)), as_json)
         return
@@ -148,7 +152,9 @@ def _by_model(predictor: Any, question: dict[str, Any], where: str) -> dict[str,
 def _job(question: dict[str, Any]) -> Any:
     from metasched.predictors.walltime import Question
 
-    return Question(**{name: value for name, value in question.items() if name != "cluster"})
+    settings = {name: question[name] for name in Settings.of().as_dict() if name in question}
+    rest = {name: value for name, value in question.items() if name not in ("cluster", *settings)}
+    return Question(**rest, settings=Settings.of(**settings))
 
 
 def _computed(database: str | None, question: dict[str, Any]) -> dict[str, Any]:

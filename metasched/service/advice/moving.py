@@ -16,7 +16,7 @@ from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.moving.decision import Costs
 from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.service.advice.advisor import Placer
 from metasched.service.configuration import Moving
 from metasched.service.schemas import RunningIn
@@ -106,6 +106,8 @@ class RunningAdvisor:
         InputError
             When it contradicts itself, or names what is not known here.
         """
+        if asked.job and asked.settings != DEFAULT_SETTINGS:
+            raise InputError(f"{asked.settings.text} is given with a job, whose scheduler tells its settings")
         if asked.job:
             found = next(
                 (each for each in view.started(asked.scheduler) if each.number == asked.job and sees(each.user)), None
@@ -225,7 +227,9 @@ def _described(asked: RunningIn, view: View) -> StartedJob:
     home = next((each for each in view.partitions if set(nodes) <= set(each.state.nodes)), None)
     mine = next((job for job in (view.running_on(home) if home else ()) if set(job.nodes) == set(nodes)), None)
     dedicated = bool(home and home.scheduler) or (mine is not None and mine.dedicated)
-    return StartedJob(nodes, taken, asked.running_for, asked.application, asked.problem_size, dedicated)
+    return StartedJob(
+        nodes, taken, asked.running_for, asked.application, asked.problem_size, dedicated, settings=asked.settings
+    )
 
 
 def _partition_of(job: StartedJob, view: View) -> Partition:

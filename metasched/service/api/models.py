@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 from starlette.concurrency import run_in_threadpool
 
+from metasched.advised_placements import SettingsAsked
 from metasched.predictors.walltime import MOST_LOADS, Question, suggestions
 from metasched.records import Request
 from metasched.service.api.dependencies import OneAtATime, Reader, TheModels, TheStore
@@ -92,7 +93,8 @@ def _suggested(question: WalltimesIn, models: Models, store: Store) -> dict[str,
     if not known:
         where = "" if question.platform is None else f" on {question.platform}"
         raise HTTPException(404, f"no model of {question.application}{where}, expected one to be learned first")
-    job = Question(**question.model_dump(exclude={"platform"}))
+    asked = question.model_dump(exclude={"platform", *SettingsAsked.model_fields})
+    job = Question(**asked, settings=question.settings)
     return suggestions(
         job, known,
         lambda platform: store.runs.learnable(application=job.application, platform=platform, last=MOST_LOADS),

@@ -173,6 +173,11 @@ def test_a_job_that_no_scheduler_runs_is_described(daemon: Daemon, client: TestC
             "processors is 1, expected at least one on each of 2 nodes",
         ),
         ({"job": "7", "done": 1.5}, "done"),
+        ({"job": "7", "threads": 2}, "threads 2 is given with a job, whose scheduler tells its settings"),
+        (
+            {"application": "cg", "problem_size": 9, "nodes": "e1", "running_for": 1, "parameters": {"steps": 3}},
+            "parameter 'steps' is unknown",
+        ),
     ],
 )  # fmt: skip
 def test_wrong_questions_are_refused_in_one_line(

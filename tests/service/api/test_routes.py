@@ -409,6 +409,10 @@ def test_a_saved_model_that_is_unsound_keeps_no_time_limit_of_another_platform(t
         found = TestClient(make_app(daemon)).post("/v1/walltimes", json=asked, headers=admin)
         assert found.status_code == 200, found.text
         assert [each["cluster"] for each in found.json()["clusters"]] == ["east", "west"]
+        stated = asked | {"parameters": {"steps": 3}}
+        refused = TestClient(make_app(daemon)).post("/v1/walltimes", json=stated, headers=admin)
+        assert refused.status_code == 422
+        assert "parameter 'steps' is unknown" in refused.json()["detail"]
 
 
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
