@@ -1,4 +1,4 @@
-"""Learning from a job log: when a daemon starts, or for a single prediction."""
+"""Learning from a job log: when a daemon starts, for a single prediction, and before a replay of newer jobs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from metasched.history.submission import submissions
 
 #: How many of the newest jobs are played back besides the last of each user and limit, and how many at most in all.
 NEWEST, MOST = 10_000, 60_000
+#: How many of the newest jobs are played back for one question.
+FEW = 2000
 
 
 def informative_jobs(log: JobLog, newest: int) -> Ints:

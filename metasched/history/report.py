@@ -15,9 +15,11 @@ import numpy as np
 
 from metasched.history.job_log import Floats, Ints, JobLog
 from metasched.history.outcomes import how_ended
+from metasched.history.playback import FEW, informative_jobs, play
 from metasched.history.problem_sizes import size_in_names, stem_of
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
+from metasched.history.run_times.learned import Learned
 
 #: Users and applications that are listed, those with the most processor hours.
 LISTED = 10
@@ -52,7 +54,7 @@ def report(
         "jobs": len(log), "processors": processors, "users": int(np.unique(users[users >= 0]).size),
         "since": float(log.submit_time[0]), "until": float(log.ends().max()),
         "requests": requests(log), "waits": None if started is None else waits(started, processors),
-        "what_if": what_if(log.picked(np.arange(max(0, len(log) - replayed), len(log))), processors, progress),
+        "what_if": what_if(log, processors, progress, replayed),
         "annotate": annotate(log),
     }  # fmt: skip
 
@@ -144,16 +146,19 @@ def waits(log: JobLog, processors: int) -> dict[str, Any]:
 
 
 def what_if(
-    log: JobLog, processors: int, progress: Callable[[Iterable[int], int], Iterable[int]]
+    log: JobLog, processors: int, progress: Callable[[Iterable[int], int], Iterable[int]], replayed: int
 ) -> list[dict[str, Any]]:
-    """Replays of the same jobs: with the requested limits, with better limits, and in better orders.
+    """Replays of the newest jobs: with the requested limits, with better limits, and in better orders.
 
     Parameters
     ----------
-    log : the jobs.
+    log : the jobs; run times are predicted from the older ones as well.
     processors : of the cluster.
     progress : passes on its first argument, whose length is the second, and shows how far it is.
+    replayed : how many of the newest jobs are replayed.
     """
+    first = max(0, len(log) - replayed)
+    older, log = (log.picked(np.arange(*ends)) for ends in ((0, first), (first, len(log))))
     better = np.minimum(log.limits(), np.ceil(SLACK * log.run_time / STEP).clip(1) * STEP)
     close = replace(log, requested_time=better)
     cases = [
@@ -166,7 +171,11 @@ def what_if(
     found = []
     for case in progress(range(len(cases)), len(cases)):
         what, jobs, policy, predictor = cases[case]
-        done = replay(jobs, processors, policy, PREDICTORS[predictor](jobs))
+        run_times = PREDICTORS[predictor](jobs)
+        if isinstance(run_times, Learned) and len(older):
+            past = older.picked(informative_jobs(older, FEW))
+            play(past, run_times.past, lambda row: ("older", row))
+        done = replay(jobs, processors, policy, run_times)
         found.append(
             {"case": what, "policy": policy.value, "predictor": predictor, "jobs": len(log),
              "mean_wait": float(done.wait.mean()), "avebsld": float(done.bounded_slowdown.mean())}
@@ -217,7 +226,7 @@ def _size_in_name(names: Sequence[str], log: JobLog, rows: Ints) -> dict[str, An
     )  # fmt: skip
     if found is None or not stem.isprintable() or '"' in stem or "\\" in stem or len(stem) > MOST_NAME:
         return None
-    application = re.sub(r"[^A-Za-z0-9_+.-]+", "-", stem).strip("-_.+") or "application"
+    application = re.sub(r"[-_]*[^A-Za-z0-9_+.-][^A-Za-z0-9+.]*", "-", stem).strip("-_.+") or "application"
     table = f'[[problem_size]]\nname = "{stem}"\nnumber = {found[0]}\napplication = "{application[:64]}"'
     return {"name": stem, "number": found[0], "explains": found[1], "configuration": table}
 

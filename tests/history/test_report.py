@@ -52,7 +52,7 @@ def test_what_was_asked_for_and_used_is_told_by_user() -> None:
 
 
 def test_better_limits_and_orders_are_replayed() -> None:
-    found = what_if(made_log(800, seed=5, load=0.9), 64, lambda steps, total: steps)
+    found = what_if(made_log(800, seed=5, load=0.9), 64, lambda steps, total: steps, 800)
     assert len(found) == 5
     assert found[-1]["avebsld"] <= found[0]["avebsld"]
 
@@ -68,6 +68,29 @@ def test_applications_whose_run_times_differ_are_worth_annotating_and_a_telling_
     assert (size["name"], size["number"], size["explains"]) == ("solve_#", 1, pytest.approx(1.0))
     confirmed = Configuration.model_validate(tomllib.loads(size["configuration"])).problem_size
     assert [(each.name, each.number, each.application) for each in confirmed] == [("solve_#", 1, "solve")]
+
+
+@pytest.mark.parametrize(
+    ("name", "application"),
+    [("cg-20240101-n{}-run7", "cg-n-run"), ("lu_{}_p4", "lu-p"), ("{}", "application"), ("a+b.out {}", "a+b.out")],
+)
+def test_an_application_is_called_by_what_its_names_have_in_common(name: str, application: str) -> None:
+    rows = [f"{size},{size},1,9000,ada,{name.format(size)}" for size in range(100, 1100, 25)]
+    (found,) = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name", *rows]))
+    assert tomllib.loads(found["size_in_name"]["configuration"])["problem_size"][0]["application"] == application
+
+
+def test_what_was_learned_from_older_jobs_counts_in_the_replay_of_the_newest() -> None:
+    """Short jobs of one user and long ones of another, with the same limit, wait for one processor for a day."""
+    rows = [f"{1000 * n},{(30, 900)[n % 2]},1,1800,{('ada', 'bob')[n % 2]}" for n in range(200)]
+    rows += ["300000,90000,2,90000,eve", "300001,9,3,60,eve"]
+    rows += [f"300002,{(900, 30)[n // 49]},1,1800,{('bob', 'ada')[n // 49]}" for n in range(98)]
+    log = read_log(["submit_time,run_time,processors,requested_time,user", *rows])
+    as_asked, _, by_requests, by_predictions, known = (
+        case["mean_wait"] for case in report(log, 3, replayed=100)["what_if"]
+    )
+    assert by_predictions == pytest.approx(known, rel=0.01)
+    assert known < 0.7 * by_requests <= 0.7 * as_asked
 
 
 def test_a_log_that_says_next_to_nothing_has_a_report() -> None:

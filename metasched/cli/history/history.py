@@ -168,6 +168,7 @@ def predict(
     if database is None:
         document = ask_daemon(config, url, "POST", "/v1/history/predictions", asked)
     else:
+        from metasched.history.playback import FEW
         from metasched.service.state.job_history import JobHistory
 
         with opened(config, database) as store, output.working("learning"):
@@ -181,10 +182,6 @@ def predict(
     low, high = (span(document["interval"][end]) for end in ("low", "high"))
     output.say(f"{span(document['run_time'])} ({low} to {high}): {document['reason']}")
     output.say(f"fails early: {document['early_failure']:.0%}; reaches its limit: {document['time_limit']:.0%}")
-
-
-#: So many of the newest jobs are learned for one question, besides the last of each user.
-FEW = 2000
 
 
 @history.command("report")
