@@ -40,7 +40,7 @@ UNKNOWN = ("", "none", "na", "null")
 
 TORN = "torn or unreadable"
 NOT_RUN = "never ran"
-PARTIAL = "parts of a job listed as a whole elsewhere"
+PARTIAL = "listed in part, as a whole elsewhere"
 NO_PROCESSORS = "without processors"
 DOUBLE = "listed twice"
 CLOCK = "submitted before the job above (clock went back; sorted)"

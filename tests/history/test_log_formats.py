@@ -50,7 +50,7 @@ def test_swf_is_read_and_what_is_wrong_with_it_is_counted() -> None:
     assert log.capacity == 16
     assert log.labels["user"].tolist() == [0, -1, 0, 1]
     assert dict(log.wrong) == {
-        "torn or unreadable": 2, "never ran": 1, "parts of a job listed as a whole elsewhere": 1,
+        "torn or unreadable": 2, "never ran": 1, "listed in part, as a whole elsewhere": 1,
         "without processors": 1, "submitted before the job above (clock went back; sorted)": 1,
         "with a run time of 0 (kept)": 1, "with a request below the run time (kept)": 1, "without a request (kept)": 1,
     }  # fmt: skip
@@ -125,7 +125,7 @@ HEADS = {
     [
         ("CANCELLED by 5", 0, "never ran"), ("CANCELLED", 3, ""), ("FAILED", 0, "with a run time of 0 (kept)"),
         ("RUNNING", 3, "not ended yet"), ("pending", 0, "not ended yet"),
-        *((each, 3, "parts of a job listed as a whole elsewhere") for each in ("REQUEUED", "RESIZING", "REVOKED")),
+        *((each, 3, "listed in part, as a whole elsewhere") for each in ("REQUEUED", "RESIZING", "REVOKED")),
     ],
 )  # fmt: skip
 def test_a_state_means_the_same_in_every_format(form: str, state: str, run: int, why: str) -> None:

@@ -74,7 +74,7 @@ def test_an_import_reports_what_there_was_and_hides_users(
     document = json.loads(_run(capsys, *fields)[1])
     assert (document["jobs"], document["stored"], document["users"], document["hashed"]) == (4, 4, 3, True)
     assert document["states"] == {"COMPLETED": 1, "FAILED": 1, "TIMEOUT": 1, "CANCELLED": 1}
-    assert document["wrong"]["parts of a job listed as a whole elsewhere"] == 1
+    assert document["wrong"]["listed in part, as a whole elsewhere"] == 1
     assert document["wrong"]["torn or unreadable"] == 1
     assert json.loads(_run(capsys, *fields)[1])["stored"] == 0
     with Store.open(database) as store:
