@@ -51,6 +51,17 @@ def test_a_run_that_cannot_be_stored_waits_and_comes_with_the_next(
     assert list(spool.folder().iterdir()) == []
 
 
+def test_several_runs_wait_beside_each_other(tmp_path: Path) -> None:
+    spoil(tmp_path / "a.db")
+    waiting = [RecordedRun(RUN), RecordedRun(RUN)]
+    said = [spool.keep(each, tmp_path / "a.db")[0] for each in waiting]
+    assert all("waits in" in each for each in said)
+    (tmp_path / "a.db").unlink()
+    with Store.open(tmp_path / "a.db") as store:
+        assert spool.drain(store) == ()
+        assert {each.uid for each in store.runs.all()} == {each.uid for each in waiting}
+
+
 def test_a_run_waits_for_its_own_database(tmp_path: Path) -> None:
     spoil(tmp_path / "a.db")
     spool.keep(RecordedRun(RUN), tmp_path / "a.db")
