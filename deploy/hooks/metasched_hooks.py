@@ -3,6 +3,7 @@
 Lies beside the hooks of a scheduler. Needs nothing but the standard library of any Python from 3.6 on.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import stat
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -193,14 +194,15 @@ def tell(found: Dict[str, str], waiting: Sequence[Kept]) -> None:
     """
     over, sent = time.monotonic() + PATIENCE, 0
     for each in waiting:
-        report = each if isinstance(each, bytes) else _report(each)
-        if report is None:
-            continue
-        status = 0
-        try:
-            status = send(found, report)
-        finally:
-            _settle(each, status)
+        with ExitStack() as held:
+            report = each if isinstance(each, bytes) else _report(each, held)
+            if report is None:
+                continue
+            status = 0
+            try:
+                status = send(found, report)
+            finally:
+                _settle(each, status)
         sent += 1
         if sent == MOST or time.monotonic() > over:
             return
@@ -223,12 +225,22 @@ def send(found: Dict[str, str], report: bytes) -> int:
     return exchange(found, "/v1/jobs", report, time.monotonic() + PATIENCE)[0]
 
 
-def _report(path: Path) -> Optional[bytes]:
-    """What a file of a job says; None where it cannot be read, or another epilog has sent it."""
+def _report(path: Path, held: ExitStack) -> Optional[bytes]:
+    """What a file of a job says; None where it cannot be read, or another epilog sends it or has sent it.
+
+    As long as it is held no other sends it: of many that run at once each would send the jobs of all.
+    """
     try:
         if path.stat().st_size > MOST_REPORT:
             path.rename(path.with_suffix(".refused"))
             return None
+        file = held.enter_context(path.open("rb"))
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        except OSError:  # of a file system without locks: better sent twice than never
+            pass
         return path.read_bytes()
     except FileNotFoundError:
         return None

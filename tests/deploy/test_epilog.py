@@ -117,6 +117,25 @@ def test_a_job_that_cannot_be_taken_at_all_is_put_aside_and_holds_up_no_other(fo
     assert kept(folder) == set()
 
 
+def test_of_epilogs_that_run_at_once_each_tells_of_other_jobs(folder: Path) -> None:
+    begun, going = threading.Event(), threading.Event()
+
+    def answer(job: dict[str, str]) -> int:
+        begun.set()
+        return 200 if job["job"] != "1" or going.wait(30) else 500
+
+    with answering(answer) as (address, shown):
+        first = threading.Thread(target=run, args=(folder, address, "--tell"))
+        first.start()
+        assert begun.wait(30)
+        run(folder, address, **ENDED, SLURM_JOB_START_TIME="1500")
+        assert shown == ["1", "2", "3", "17"]
+        assert kept(folder) == {"1"}
+        going.set()
+        first.join()
+    assert (kept(folder), shown) == (set(), ["1", "2", "3", "17"])
+
+
 @pytest.mark.parametrize("status", [500, 0])
 def test_a_job_that_breaks_the_daemon_holds_up_no_other(folder: Path, status: int) -> None:
     with answering(lambda job: status if job["job"] == "1" else 200) as (address, _):
