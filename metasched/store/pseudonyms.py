@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
@@ -19,6 +20,8 @@ from metasched.store.database.engine import default_location
 from metasched.store.database.past_jobs import PastJobs
 from metasched.store.files.user_folders import data_folder
 from metasched.store.files.whole_files import refusal
+
+_log = logging.getLogger(__name__)
 
 #: Bytes of a key.
 KEY_BYTES = 32
@@ -108,7 +111,9 @@ def _make(path: Path) -> None:
         os.unlink(temporary)
 
 
-def pseudonyms_of(jobs: PastJobs, database: str | os.PathLike[str] | None, *, plain: bool | None = None) -> Pseudonyms:
+def pseudonyms_of(
+    jobs: PastJobs, database: str | os.PathLike[str] | None, *, plain: bool | None = None, renew: bool = False
+) -> Pseudonyms:
     """What users are called in a database; by pseudonyms where nobody is called yet.
 
     Parameters
@@ -116,11 +121,13 @@ def pseudonyms_of(jobs: PastJobs, database: str | os.PathLike[str] | None, *, pl
     jobs : the past jobs in the database.
     database : its path or URL.
     plain : whether users are to go by their names; as those go that are there already where None.
+    renew : whether a new key is made, and a warning logged, where that of those that are there already is gone: these
+        stay unknown.
 
     Raises
     ------
     InputError
-        When those that are there already go otherwise, or their key is gone.
+        When those that are there already go otherwise, or their key is gone or cannot be used.
     """
     known, key = jobs.any_user(), key_location(database)
     hidden = not plain if known is None else is_hidden(known)
@@ -130,6 +137,9 @@ def pseudonyms_of(jobs: PastJobs, database: str | os.PathLike[str] | None, *, pl
     if not hidden:
         return Pseudonyms(None)
     found = read_key(key, make=known is None)
-    if found is None:
+    if found is None and not renew:
         raise InputError("is gone, expected the key that users of the past are hidden by", where=str(key))
+    if found is None:
+        found = read_key(key, make=True)
+        _log.warning("%s is gone and was made anew: users of past jobs stay unknown; restore it and restart", key)
     return Pseudonyms(found)

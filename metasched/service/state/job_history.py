@@ -224,7 +224,7 @@ class JobHistory:
     def called(self, user: str) -> str:
         """What a user is called here."""
         if self._called is None:
-            self._called = pseudonyms_of(self._store.past_jobs, self._store.name)
+            self._called = pseudonyms_of(self._store.past_jobs, self._store.name, renew=True)
         return self._called(user)
 
     def note(self, cluster: str, jobs: Iterable[QueuedJob], now: float) -> None:

@@ -28,6 +28,7 @@ from metasched.service.state import job_history
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.queues import Queues
 from metasched.store.database.store import Store
+from metasched.store.pseudonyms import key_location
 from tests.service.daemons import running
 
 PARTITIONS = (Partition(ClusterState.make("c/p", ["n1", "n2"], processors=2), "c", "c", "p"),)
@@ -209,6 +210,22 @@ def test_what_was_in_the_queue_when_the_daemon_started_is_expected_again_once_pa
         assert answer["wait"] == pytest.approx(wait, rel=0.1)
         again.restore(rest=0.0)
         queues.put("c", full(), queue, 1e6)
+
+
+def test_a_database_without_its_key_is_served_and_its_users_stay_unknown(
+    history: JobHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = key_location(tmp_path / "site.db")
+    key.unlink()
+    again = JobHistory(history._store)
+    again.restore(rest=0.0)
+    (seen,) = Queues(again).put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0), job(101)], 1e6)
+    assert float(seen.state.queue_wait.at(4)) > 0.0
+    assert again.called("ada") != history.called("ada")
+    assert JobHistory(history._store).called("ada") == again.called("ada")
+    assert [each.getMessage() for each in caplog.records] == [
+        f"{key} is gone and was made anew: users of past jobs stay unknown; restore it and restart"
+    ]
 
 
 def test_jobs_without_a_limit_are_expected_by_what_such_jobs_took(tmp_path: Path) -> None:
