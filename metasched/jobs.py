@@ -295,13 +295,15 @@ def _between(text: str | None, low: float, high: float) -> float | None:
 
 
 def _settings(words: Mapping[str, str]) -> Settings:
-    """The settings that further words tell; none where they cannot be, a comment is written by hand."""
+    """The settings that further words tell; InputError where they cannot be: without them the run would be another."""
+    if empty := [name for name, value in words.items() if not value]:
+        raise InputError(f"the comment says {empty[0][:80]}= and no value")
     try:
         return Settings.of_cells(
             {name if name in SETTING_COLUMNS else f"{PARAMETER}{name}": value for name, value in words.items()}
         )
-    except InputError:
-        return DEFAULT_SETTINGS
+    except InputError as error:
+        raise InputError(f"the comment's {str(error).removeprefix(PARAMETER)}") from None
 
 
 def check_times(job: EndedJob) -> None:

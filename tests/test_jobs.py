@@ -55,7 +55,6 @@ JOB = EndedJob("c8", "77", "", "batch", ("n1",), 4, 100.25, 160.0, 0)
         (",threads=2,processes_per_node=3", replace(CG, settings=Settings(3, 2))),
         (",steps=100,a=b", replace(CG, settings=Settings(parameters=(("a", "b"), ("steps", 100.0))))),
         (",steps=100,steps=100", replace(CG, settings=Settings(parameters=(("steps", 100.0),)))),
-        (",threads=none,p=2", replace(CG, processors=2)),
         (",word", CG),
     ],
 )  # fmt: skip
@@ -86,6 +85,12 @@ def test_a_comment_without_a_mark_says_nothing(comment: str) -> None:
         ("app=a=b,n=1", "the comment says app=a=b, expected a name of at most 64 letters"),
         (f"app={'a' * 65},n=1", f"the comment says app={'a' * 65}, expected"),
         ("app=cg,n=100,n=200", "the comment says n=100 and n=200, expected one of them"),
+        ("app=cg,n=100,steps=9,threads=two", "the comment's threads is 'two', expected a number"),
+        ("app=cg,n=100,threads=0", "the comment's threads is 0.0, expected a whole number of at least 1"),
+        ("app=cg,n=100,processes_per_node=1.5", "the comment's processes_per_node is 1.5, expected a whole number"),
+        ("app=cg,n=100,frequency=3", "the comment's frequency is 3, expected MHz from 10 to 100000"),
+        ("app=cg,n=100,steps=", "the comment says steps= and no value"),
+        ("app=cg,n=100,steps=1e999", "the comment's steps is inf, expected a finite number or a word"),
         (f"app=cg,n=100,x={'y' * LONGEST_MARK}", f"the comment's mark has {LONGEST_MARK + 15} characters"),
     ],
 )
@@ -98,8 +103,8 @@ def test_a_mark_that_cannot_be_understood_is_refused_in_a_line(mark: str, said: 
 
 def test_a_name_of_64_letters_and_a_mark_of_the_longest_length_are_read() -> None:
     name = "aZ_9.+-" + "b" * 57
-    start = f"app={name},n=1,x="
-    found = read_mark(f"metasched:{start}{'y' * (LONGEST_MARK - len(start))}")
+    start = f"app={name},n=1" + "".join(f",x{number}={'y' * 50}" for number in range(7)) + ",z="
+    found = read_mark(f"metasched:{start}{'z' * (LONGEST_MARK - len(start))}")
     assert found is not None
     assert found.application == name
 

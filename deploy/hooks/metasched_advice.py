@@ -10,6 +10,7 @@ import pwd
 import random
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -58,7 +59,10 @@ class Submitted:
             mark, self.wrong = "", "the mark is longer than {} characters".format(LONGEST_MARK)
         if not re.match(r"[A-Za-z0-9_=.,+-]*\Z", mark):  # the daemon would read it up to there
             self.wrong = "the mark holds other characters than letters, digits and _=.,+-"
-        words = [word.partition("=")[::2] for word in mark.split(",")]
+        words = [word.partition("=")[::2] for word in mark.split(",") if "=" in word]
+        for key, value in words:
+            if not _sound(key, value):
+                self.wrong = "the mark says {}={}".format(key, value)
         self.words = dict(words)  # type: Words
         if len(self.words) < len(set(words)):
             self.wrong = "the mark states two values for one word"
@@ -121,6 +125,18 @@ class Advised:
         """Processors on each node, as even as can be."""
         each, more = divmod(self.processors, len(self.nodes))
         return [each + (place < more) for place in range(len(self.nodes))]
+
+
+def _sound(name: str, value: str) -> bool:
+    """Whether a word of a mark is one that the daemon reads; those without which a run is the same all count."""
+    if name in ("app", "n", "p", "placement", "checkpoint", "done"):
+        return True
+    if name not in ("processes_per_node", "threads", "frequency"):
+        return len(name) <= 64 and 0 < len(value) <= 64
+    with suppress(ValueError, OverflowError):
+        amount = number(value)
+        return 10 <= amount <= 1e5 if name == "frequency" else amount >= 1 and amount == int(amount)
+    return False
 
 
 def left_alone(mark: str) -> bool:

@@ -87,11 +87,26 @@ end
 
 -- Words of the comment that the hook writes, and those of layout, clock and moving; all others are parameters.
 local RESERVED = { app = true, n = true, p = true, placement = true }
-local LAYOUT = { processes_per_node = true, threads = true, frequency = true, checkpoint = true, done = true }
+-- They come with what their numbers must be; a wrong one would make the run another, but for those of moving.
+local COUNT, CLOCK, ANY = "a whole number above 0", "MHz from 10 to 100000", "anything"
+local LAYOUT = { processes_per_node = COUNT, threads = COUNT, frequency = CLOCK, checkpoint = ANY, done = ANY }
 
 -- Whether a parameter can stand in the comment, and the daemon takes it.
 local function parameter(name, value)
   return #name <= 64 and #value <= 64 and name:match("^[%w_.+-]+$") and value:match("^[%w_.+-]+$")
+end
+
+-- What a word of the comment other than the reserved ones must be; nil where it is that.
+local function expected(key, value)
+  local form, amount = LAYOUT[key], number(value)
+  if form == ANY then return nil end
+  if not form then
+    local sound = #key <= 64 and #value > 0 and #value <= 64 and (amount or 0) < math.huge
+    return not sound and "a number or a word, of at most 64 characters" or nil
+  end
+  local sound = amount and amount >= 1 and amount == math.floor(amount) and amount < math.huge
+  if form == CLOCK then sound = amount and amount >= 10 and amount <= 100000 end
+  return not sound and form or nil
 end
 
 -- What the comment says, and where it cannot be understood what is wrong with it, for the user.
@@ -115,6 +130,10 @@ local function marked(comment)
     end
     words[key] = value
     if not RESERVED[key] then
+      local form = expected(key, value)
+      if form then
+        return nil, string.format("%s=%s in the comment, expected %s", key:sub(1, 64), value:sub(1, 64), form)
+      end
       kept = kept .. "," .. key .. "=" .. value
       if not LAYOUT[key] and parameter(key, value) and count < 32 then
         parameters[key], count = value, count + 1

@@ -134,6 +134,29 @@ def test_no_hook_places_a_job_whose_size_the_daemon_would_not_read(text: str, tm
             assert (job["comment"] != f"metasched:{mark}") == known
 
 
+#: Further words that the daemon can read, and some that it cannot.
+WORDS = {
+    **dict.fromkeys((",threads=2", ",frequency=2.4e3", ",steps=x,", ",checkpoint=soon", ",word"), True),
+    **dict.fromkeys((",threads=two", ",steps=9,threads=0", ",processes_per_node=1.5", ",frequency=3"), False),
+    **dict.fromkeys((",steps=", f",steps={'x' * 65}", f",{'s' * 65}=1", ",threads="), False),
+}
+
+
+@pytest.mark.parametrize("more", WORDS)
+def test_no_hook_places_a_job_whose_further_words_the_daemon_would_not_read(more: str, tmp_path: Path) -> None:
+    mark = f"app=cg,n=1400{more}"
+    assert bool(read_mark(f"metasched:{mark}")) == WORDS[more]
+    with closing(Bad(changed())) as daemon:
+        conf = f"address = {daemon.address}\ndeadline = 2\nnodes = b[1-4]\n"
+        (tmp_path / "sge").mkdir()
+        with Verifier(tmp_path / "sge", conf) as verifier:
+            assert bool(verifier.judge(JOB | {"ac": f"metasched={mark}"})[1]) == WORDS[more]
+        if shutil.which(LUA):
+            job = driven(tmp_path, conf, job={"comment": f"metasched:{mark}"}, partition="b[1-4]")
+            assert (job["comment"] != f"metasched:{mark}") == WORDS[more]
+            assert ("in the comment, expected" in job["said"]) == (not WORDS[more])
+
+
 @pytest.mark.parametrize("more", [",steps=1 0", ",who=a@b", ",who=\uff11"])
 def test_no_hook_places_a_job_whose_mark_the_daemon_would_read_in_part(more: str, tmp_path: Path) -> None:
     with closing(Bad(changed())) as daemon, Verifier(tmp_path, f"address = {daemon.address}\n") as verifier:
