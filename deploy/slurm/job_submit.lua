@@ -11,8 +11,8 @@
 
 local HERE = (debug.getinfo(1, "S").source:match("^@(.*/)")) or "/etc/slurm/"
 
--- Slurm's words for "not set" and "no limit", for fields of 16, 32 and 64 bits.
-local UNSET = { [65534] = true, [65535] = true, [4294967294] = true, [4294967295] = true }
+-- Slurm's words for "not set" and "no limit", for fields of 16 and of 32 bits; those of 64 bits are out of all ranges.
+local UNSET16, UNSET = { [65534] = true, [65535] = true }, { [4294967294] = true, [4294967295] = true }
 -- Answers longer than this, and script text beyond this, are ignored (bytes).
 local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
 -- A folded node name may stand for this many nodes; a comment may name this many processors.
@@ -73,6 +73,13 @@ deadline_seconds = deadline_seconds > 0 and math.min(deadline_seconds, LONGEST) 
 local function given(value)
   value = tonumber(value)
   if value == nil or UNSET[value] then return nil end
+  return value
+end
+
+-- The same for a field of 16 bits.
+local function given16(value)
+  value = given(value)
+  if UNSET16[value or 0] then return nil end
   return value
 end
 
@@ -253,8 +260,7 @@ end
 
 -- Where a job says how its tasks lie within a node, or what a node must have that no placement counts.
 local WITHIN_NODES = { "ntasks_per_socket", "ntasks_per_core", "ntasks_per_board", "boards_per_node",
-                       "sockets_per_board", "sockets_per_node", "cores_per_socket", "threads_per_core",
-                       "pn_min_tmp_disk" }
+                       "sockets_per_board", "sockets_per_node", "cores_per_socket", "threads_per_core" }
 
 -- Jobs that are bound in a way that a placement could break are left alone.
 local function bound(job_desc)
@@ -269,14 +275,15 @@ local function bound(job_desc)
   if given(job_desc.priority) == 0 then return "held" end -- the loads of today say nothing of when it is released
   if given(job_desc.het_job_offset) then return "het_job" end
   if not job_desc.script or job_desc.script == "" then return "no script" end -- salloc, srun: no run of an application
-  if (given(job_desc.cpus_per_task) or 1) > 1 then return "cpus_per_task" end
+  if (given16(job_desc.cpus_per_task) or 1) > 1 then return "cpus_per_task" end
   for _, field in ipairs(WITHIN_NODES) do
-    if (given(job_desc[field]) or 0) > 0 then return field end
+    if (given16(job_desc[field]) or 0) > 0 then return field end
   end
-  if (given(job_desc.pn_min_cpus) or 1) > math.max(1, given(job_desc.ntasks_per_node) or 1) then
+  if (given(job_desc.pn_min_tmp_disk) or 0) > 0 then return "pn_min_tmp_disk" end
+  if (given16(job_desc.pn_min_cpus) or 1) > math.max(1, given16(job_desc.ntasks_per_node) or 1) then
     return "pn_min_cpus"
   end
-  if given(job_desc.contiguous) == 1 then return "contiguous" end
+  if given16(job_desc.contiguous) == 1 then return "contiguous" end
   if tonumber(job_desc.overcommit) == 1 then return "overcommit" end -- its processes share processors
   if job_desc.features and not job_desc.features:match("^[%w_,.-]+$") then return "features" end
 end
@@ -422,7 +429,7 @@ local function question(job, job_desc, part_list, uid)
                   parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos,
                   login = job_desc.user_name, account = job_desc.account or job_desc.default_account }
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
-  local per_node = given(job_desc.ntasks_per_node)
+  local per_node = given16(job_desc.ntasks_per_node)
   if per_node == 0 then per_node = nil end
   if job.least and job.most then
     asked.min_processors, asked.max_processors = math.max(job.least, 1), math.max(job.most, job.least, 1)

@@ -129,6 +129,16 @@ def test_a_mark_that_would_be_read_in_part_is_not_followed(mark: str, said: str,
     assert read_mark(comment["comment"]) is None
 
 
+@pytest.mark.parametrize("value", [65533, 65534, 65535, 4294967294])
+def test_numbers_that_stand_for_nothing_in_shorter_fields_count_as_they_are(value: int, tmp_path: Path) -> None:
+    told = {"num_tasks": value, "min_mem_per_node": value, "user_id": value, "cpus_per_task": 65534}
+    with closing(Bad(changed())) as daemon:
+        driven(tmp_path, f"address = {daemon.address}\ndeadline = 2\n", job=dict(told))
+        asked = json.loads(daemon.asked[0])
+    expected = (value, value, str(value)) if value < 65536 else (1, None, "0")
+    assert (asked["processors"][0], asked.get("memory"), asked["user"]) == expected
+
+
 def test_only_a_job_on_the_nodes_that_were_judged_is_limited_by_their_prediction(tmp_path: Path) -> None:
     assert submitted(tmp_path)["time_limit"] == 2
     for steer in ("features", "partition"):
@@ -201,7 +211,9 @@ def test_a_job_whose_processes_share_processors_is_left_alone(tmp_path: Path) ->
 )  # fmt: skip
 def test_a_job_that_says_what_it_needs_within_a_node_is_left_alone(said: dict[str, int], tmp_path: Path) -> None:
     assert submitted(tmp_path, job=said) == UNCHANGED | said | {"said": ""}
-    unset = {"contiguous": 0} | {name: 65534 for name in said if name != "contiguous"}
+    unset = {"contiguous": 0} | {
+        name: 4294967294 if name == "pn_min_tmp_disk" else 65534 for name in said if name != "contiguous"
+    }
     assert submitted(tmp_path, job=unset)["req_nodes"] == GOOD["nodes"]
     assert submitted(tmp_path, job={"ntasks_per_node": 2, "pn_min_cpus": 2})["req_nodes"] == GOOD["nodes"]
 
