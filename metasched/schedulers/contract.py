@@ -105,14 +105,17 @@ class Source(Protocol):
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
 
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any nodes of its partition.
+    def release(
+        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
+    ) -> None:
+        """Let a waiting job start on any nodes of its partition, or of any of several.
 
         Parameters
         ----------
         number : the job's.
         time_limit : what it may run there (s), None where there is no limit.
         nodes : how many nodes it may have at most, None to leave their number as it is.
+        partitions : where it may run, its own among them, as far as its scheduler takes several; its own where empty.
 
         Raises
         ------

@@ -658,10 +658,10 @@ def test_jobs_may_be_let_go_by_root_slurms_user_and_operators(
 def test_a_job_that_is_let_go_gets_its_limit_and_its_freedom_back(commands: Path) -> None:
     saying(commands / "scontrol", "")
     SlurmSource("c").release("5", 90.0, 4)
-    SlurmSource("c").release("6", None, None)
+    SlurmSource("c").release("6", None, None, ["p", "q"])
     assert (commands / "scontrol.asked").read_text().splitlines() == [
         "update JobId=5 ReqNodeList= TimeLimit=2 NumNodes=1-4",
-        "update JobId=6 ReqNodeList= TimeLimit=UNLIMITED",
+        "update JobId=6 ReqNodeList= TimeLimit=UNLIMITED Partition=p,q",
     ]
 
 

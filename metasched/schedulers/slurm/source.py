@@ -248,11 +248,15 @@ class SlurmSource(CommandCluster):
             found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited, limit))
         return found
 
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any nodes of its partition. The limit is in s."""
+    def release(
+        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
+    ) -> None:
+        """Let a waiting job start on any nodes of its partition, or of any of several. The limit is in s."""
         limit = "UNLIMITED" if time_limit is None else f"{math.ceil(time_limit / 60.0)}"
         words = [f"JobId={number}", "ReqNodeList=", f"TimeLimit={limit}"]
-        self._commands.run("scontrol", "update", *words, *(() if nodes is None else (f"NumNodes=1-{nodes}",)))
+        words += [f"NumNodes=1-{nodes}"] if nodes is not None else []
+        words += [f"Partition={','.join(partitions)}"] if partitions else []
+        self._commands.run("scontrol", "update", *words)
 
     def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
         """Stop a running job, which gets a signal to write its last checkpoint, and let it start on other nodes."""

@@ -2,7 +2,8 @@
 
 A placement names the nodes that were the best ones when it was made. A job that starts at once has them. One that waits
 would be bound for as long as they are drained, reserved or taken, and what was known of their loads is out of date by
-then: it is given back to its scheduler, with the time limit that its user asked for.
+then: it is given back to its scheduler, with the time limit that its user asked for, and where it was sent to one of
+several partitions, with all of these that admit it: all nodes of the one may be drained.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import logging
 import math
 
+from metasched.advised_placements import AdvisedPlacement
 from metasched.node_names import unfold
 from metasched.records import InputError
 from metasched.schedulers.contract import Source
+from metasched.service.advice.advisor import usable_for
+from metasched.service.advice.answers import holder_of
 from metasched.service.state.live_clusters import View
 from metasched.store.database.placement_records import PlacementRecords
 
@@ -47,10 +51,24 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
         limit = max(limit, job.time_limit)  # which an operator may have raised meanwhile
         most = len(partition.state.nodes) if partition and asked.per_node is None else None
         try:
-            source.release(job.number, limit if math.isfinite(limit) else None, most)
+            others = _partitions(advice, view, source.name, job.partition, limit)
+            source.release(job.number, limit if math.isfinite(limit) else None, most, others)
         except RuntimeError as error:
             _log.warning("job %s of %s stays bound to %s: %s", job.number, source.name, advice.answer.nodes, error)
         else:
             released += 1
             _log.info("job %s of %s is no longer bound to %s", job.number, source.name, advice.answer.nodes)
     return released
+
+
+def _partitions(advice: AdvisedPlacement, view: View, scheduler: str, own: str, limit: float) -> list[str]:
+    """Where a job might have been sent as it is now, its own partition first; none where that is the only one."""
+    names, holder, processors = [own], holder_of(advice.question), advice.answer.processors or 1
+    for each in usable_for(view, advice.question):
+        allowed = each.limits(holder)
+        longest = min(most for most in (each.time_limit, allowed.time, math.inf) if most is not None)
+        room = min(most for most in (each.total, allowed.processors, math.inf) if most is not None)
+        admitted = allowed.admit(advice.answer.node_count or 1) and limit <= longest and processors <= room
+        if each.scheduler == scheduler and each.name != own and admitted:
+            names.append(each.name)
+    return names if len(names) > 1 else []

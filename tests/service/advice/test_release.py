@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.partition import JobLimits, Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.schedulers.contract import BoundJob
 from metasched.service.advice.release import release
@@ -31,20 +33,30 @@ class Scheduler:
     def bound(self) -> list[BoundJob]:
         return [self.job]
 
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+    partitions: Sequence[str] = ()
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str]) -> None:
         self.released.append((number, time_limit, nodes))
+        self.partitions = partitions
 
 
-def released(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", **asked: object) -> list[object]:
+def let_go(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", view: View = VIEW, **asked: object) -> Scheduler:
     ask = Ask.model_validate({"application": "cg", "problem_size": 5, "scheduler": "c"} | asked)
     answer = Answer(
-        id="0a", mode="act", steer=steer, placed=True, message="", scheduler="c", partition="p", nodes="n[1-2]"
-    )
+        id="0a", mode="act", steer=steer, placed=True, message="", scheduler="c", partition="p", nodes="n[1-2]",
+        node_count=2, processors=4,
+    )  # fmt: skip
     scheduler = Scheduler(job)
     with Store.open(folder / "metasched.db") as store:
         store.placements.add([AdvisedPlacement(5.0, ask, answer)])
-        count = release(scheduler, store.placements, VIEW, 10.0)  # type: ignore[arg-type]
+        count = release(scheduler, store.placements, view, 10.0)  # type: ignore[arg-type]
     assert count == len(scheduler.released)
+    return scheduler
+
+
+def released(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", **asked: object) -> list[object]:
+    scheduler = let_go(folder, job, steer, **asked)
+    assert not scheduler.partitions
     return [*scheduler.released]
 
 
@@ -54,6 +66,24 @@ def test_a_job_gets_back_what_it_would_have_had(tmp_path: Path) -> None:
 
 def test_the_limit_and_the_spread_that_a_user_asked_for_stay(tmp_path: Path) -> None:
     assert released(tmp_path, time_limit=1800.0, per_node=1) == [("7", 1800.0, None)]
+
+
+def test_a_job_that_was_sent_to_one_of_several_partitions_may_run_in_all_that_admit_it(tmp_path: Path) -> None:
+    def partition(name: str, scheduler: str = "c", longest: float = 7200.0, total: int = 8, **more: Any) -> Partition:
+        limits = JobLimits(**more)
+        state = ClusterState.make(f"{scheduler}/{name}", ["n1"])
+        return Partition(state, "c", scheduler, name, longest, True, 600.0, total, lambda holder: limits)
+
+    others = (
+        partition("small", total=3), partition("short", longest=599.0), partition("other", "d"), partition("q"),
+        partition("denied", processors=0), partition("brief", time=599.0), partition("wide", fewest_nodes=3),
+        partition("elsewhere"), partition("r", nodes=2, time=600.0, processors=4),
+    )  # fmt: skip
+    view = View(0.0, (*others, *VIEW.partitions))
+    named = [each.name for each in view.partitions if each.name != "elsewhere"]
+    assert let_go(tmp_path, view=view, partitions=named).partitions == ["p", "q", "r"]
+    (tmp_path / "again").mkdir()
+    assert let_go(tmp_path / "again", view=view, partitions=["p"]).partitions == []
 
 
 @pytest.mark.parametrize(
