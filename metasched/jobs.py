@@ -254,6 +254,8 @@ def understood_mark(comment: str) -> Mark | None:
     if not 0.0 < size < math.inf:
         said = f"n={words['n'][:80]}" if "n" in words else f"app={application} and no problem size"
         raise InputError(f"the comment says {said}, expected a problem size above 0, such as n=1400")
+    if loose := [word for word in found[1].split(",") if word and "=" not in word]:  # such as 400 of n=1,400
+        raise InputError(f"the comment says {loose[0][:80]}, expected words of the form NAME=VALUE")
     count = words.get("p", "")
     processors = int(count) if count.isascii() and count.isdecimal() and len(count) <= len(str(MOST_PROCESSORS)) else 0
     placement = words.get("placement")

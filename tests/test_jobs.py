@@ -55,7 +55,7 @@ JOB = EndedJob("c8", "77", "", "batch", ("n1",), 4, 100.25, 160.0, 0)
         (",threads=2,processes_per_node=3", replace(CG, settings=Settings(3, 2))),
         (",steps=100,a=b", replace(CG, settings=Settings(parameters=(("a", "b"), ("steps", 100.0))))),
         (",steps=100,steps=100", replace(CG, settings=Settings(parameters=(("steps", 100.0),)))),
-        (",word", CG),
+        (",", CG),
     ],
 )  # fmt: skip
 def test_a_mark_says_what_its_words_say(words: str, expected: Mark) -> None:
@@ -89,6 +89,7 @@ def test_a_comment_without_a_mark_says_nothing(comment: str) -> None:
         ("app=cg,n=100,threads=0", "the comment's threads is 0.0, expected a whole number of at least 1"),
         ("app=cg,n=100,processes_per_node=1.5", "the comment's processes_per_node is 1.5, expected a whole number"),
         ("app=cg,n=100,frequency=3", "the comment's frequency is 3, expected MHz from 10 to 100000"),
+        ("app=cg,n=1,400", "the comment says 400, expected words of the form NAME=VALUE"),
         ("app=cg,n=100,steps=", "the comment says steps= and no value"),
         ("app=cg,n=100,steps=1e999", "the comment's steps is inf, expected a finite number or a word"),
         (f"app=cg,n=100,x={'y' * LONGEST_MARK}", f"the comment's mark has {LONGEST_MARK + 15} characters"),

@@ -59,10 +59,10 @@ class Submitted:
             mark, self.wrong = "", "the mark is longer than {} characters".format(LONGEST_MARK)
         if not re.match(r"[A-Za-z0-9_=.,+-]*\Z", mark):  # the daemon would read it up to there
             self.wrong = "the mark holds other characters than letters, digits and _=.,+-"
-        words = [word.partition("=")[::2] for word in mark.split(",") if "=" in word]
+        words = [word.partition("=")[::2] for word in mark.split(",") if word]
         for key, value in words:
             if not _sound(key, value):
-                self.wrong = "the mark says {}={}".format(key, value)
+                self.wrong = "the mark holds a wrong {}".format(key)
         self.words = dict(words)  # type: Words
         if len(self.words) < len(set(words)):
             self.wrong = "the mark states two values for one word"

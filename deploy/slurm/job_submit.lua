@@ -153,6 +153,11 @@ local function marked(comment)
     return nil, string.format("app=%s,n=%s in the comment, expected a name of at most 64 letters, digits and _.+- and " ..
                               "a size above 0", words.app:sub(1, 80), (words.n or ""):sub(1, 80))
   end
+  for word in mark:gmatch("[^,]+") do
+    if not word:find("=", 1, true) then -- such as 400 of n=1,400
+      return nil, string.format("%s in the comment, expected words of the form NAME=VALUE", word:sub(1, 80))
+    end
+  end
   job.kept, job.per_node = kept, tonumber((words.processes_per_node or ""):match("^%d%d?%d?%d?$"))
   if count > 0 then job.parameters = parameters end
   if words.p then

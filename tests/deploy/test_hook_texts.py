@@ -136,9 +136,9 @@ def test_no_hook_places_a_job_whose_size_the_daemon_would_not_read(text: str, tm
 
 #: Further words that the daemon can read, and some that it cannot.
 WORDS = {
-    **dict.fromkeys((",threads=2", ",frequency=2.4e3", ",steps=x,", ",checkpoint=soon", ",word"), True),
+    **dict.fromkeys((",threads=2", ",frequency=2.4e3", ",steps=x,", ",checkpoint=soon"), True),
     **dict.fromkeys((",threads=two", ",steps=9,threads=0", ",processes_per_node=1.5", ",frequency=3"), False),
-    **dict.fromkeys((",steps=", f",steps={'x' * 65}", f",{'s' * 65}=1", ",threads="), False),
+    **dict.fromkeys((",word", ",400,threads=2", ",steps=", f",steps={'x' * 65}", f",{'s' * 65}=1", ",threads="), False),
 }
 
 
