@@ -169,7 +169,9 @@ class RobustLearner(LearnedState[RobustState]):
         state, found = self.state, []
         if state.doubted:
             count = sum(run.user in state.doubted for run in self.window)
-            whose = ", ".join(sorted(user or "nobody named" for user in state.doubted))
+            whose = ", ".join(
+                sorted(f"user {user}" if user.isdecimal() else user or "nobody named" for user in state.doubted)
+            )
             found.append(
                 f"{number_of(count, 'run')} of {whose} that contradict those of other users: "
                 "they are not used for others"
