@@ -241,6 +241,12 @@ def for_user(predictor: Predictor, user: str) -> Predictor:
     return found
 
 
+def prepare(predictor: Predictor) -> None:
+    """Have the separate predictors of users at hand, where there are any: nobody has to wait for them."""
+    if (ready := getattr(predictor, "prepare", None)) is not None:
+        ready()
+
+
 @dataclass(frozen=True)
 class Plan:
     """Runs to make, in this order.

@@ -324,6 +324,10 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
         return self.times.widths(spreads, level)
 
+    def prepare(self) -> None:
+        """Have what answers distrusted users at hand."""
+        self.times.prepare()
+
     def for_user(self, user: str) -> MeteredPredictor:
         """The predictor for a user, as in the robust method; clock and power are common to all users."""
         view = copy.copy(self)

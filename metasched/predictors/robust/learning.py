@@ -137,9 +137,20 @@ class RobustLearner(LearnedState[RobustState]):
         if user not in state.doubted:
             return self
         if user not in state.own:
-            runs = [run for run in self.window if run.user == user]
-            if not runs:
-                return self
+            self._alone(user, state)
+        return cast(Self, state.own.get(user, self))
+
+    def prepare(self) -> None:
+        """Have what answers distrusted users at hand, so that none of them has to wait for it."""
+        for user in self.state.doubted:
+            self.for_user(user)
+
+    def _alone(self, user: str, state: RobustState, before: RobustLearner | None = None) -> None:
+        """Have a state know what a user's runs alone teach; that is known already where the same runs taught it before."""
+        runs = [run for run in self.window if run.user == user]
+        if before is not None and [*before.window] == runs:
+            state.own[user] = before
+        elif runs:
             made = type(self)(self.application, self.cluster, capacity=self.window.capacity)
             made.window = RunWindow(runs, self.window.capacity)
             kept = measured(runs)
@@ -147,7 +158,6 @@ class RobustLearner(LearnedState[RobustState]):
             note = "your runs contradict those of other users: this prediction is learned from your runs alone"
             made.state = RobustState(model, imagined(DEGREES), Domain.of(runs), (*notes_on(kept), note))
             state.own[user] = made
-        return cast(Self, state.own[user])
 
     @property
     def teaching(self) -> tuple[Run, ...]:
@@ -209,7 +219,7 @@ class RobustLearner(LearnedState[RobustState]):
         else:
             since = state.since_search + 1
         at_once = kept.own <= AT_ONCE
-        self._state = RobustState(
+        learned = RobustState(
             kept.model(scales, search=at_once),
             calibration,
             state.domain if run.user in not_believed else state.domain.learned(run),
@@ -219,7 +229,9 @@ class RobustLearner(LearnedState[RobustState]):
             surprises=surprises,
             drift=drift,
         )
-        self.for_user(run.user)  # so that nobody waits for it later
+        for user in not_believed:  # before they are asked for: nobody waits for it later
+            self._alone(user, learned, state.own.get(user))
+        self._state = learned
         if self._search.running:
             self._since_start += 1
         elif not at_once and since >= self.revisit:

@@ -16,7 +16,7 @@ from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
 from metasched.predictors.adaptive import learned
-from metasched.predictors.contract import Assumed, Predictor, Saved, borrow, borrowed_by, for_user, under
+from metasched.predictors.contract import Assumed, Predictor, Saved, borrow, borrowed_by, for_user, prepare, under
 from metasched.predictors.memory.representable import representable
 from metasched.predictors.porting.platforms import ENOUGH
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
@@ -166,7 +166,8 @@ class Models:
         for application, platform, *_ in sorted(self._store.models.all(), key=lambda saved: -saved[3]):
             if time.monotonic() >= end or self._predictors.full:
                 return
-            self._predictors.get((application, platform))
+            if (known := self._predictors.get((application, platform))) is not None:
+                prepare(known)
 
     def stop(self) -> None:
         """Learn what is waiting, as far as there is time, save what has changed, and end."""
@@ -409,6 +410,7 @@ class Models:
 
     def _begun_with(self, key: Key, records: Sequence[RecordedRun], predictor: Saved) -> None:
         """Take up a model that has learned so many runs."""
+        prepare(predictor)
         self._changed.add(key)
         self._predictors[key] = predictor
         self._learned[key] = [record.uid for record in records]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from metasched.predictors.contract import for_user
 from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.drift import Drift, Surprise
+from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.robust.trust import doubted
 from metasched.records import Run
@@ -114,6 +116,28 @@ def test_a_users_own_history_counts_for_that_user() -> None:
     assert "your runs contradict" in " ".join(own.warnings)
     assert for_user(predictor, "somebody new") is predictor
     assert for_user(ridge := RidgeQuadratic().fit(honest(9)), "eve") is ridge
+
+
+def test_what_answers_distrusted_users_is_at_hand_before_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    *known, new = lies("threefold", 21)
+    predictor = RobustPredictor("made", "c8").fit([*honest(40), *known])
+    predictor.prepare()
+    fits, fit = [], Model.fit
+
+    def counted(runs: Any, *words: Any, **named: Any) -> Model:
+        if len(runs) <= 21:  # of eve alone
+            fits.append(set(predictor.state.own))
+        return fit(runs, *words, **named)
+
+    monkeypatch.setattr(Model, "fit", counted)
+    alone = for_user(predictor, "eve")
+    predictor.learn(of("user1", runs(1, seed=4)[0]))
+    assert for_user(predictor, "eve") is alone
+    predictor.learn(new)
+    again = for_user(predictor, "eve")
+    assert isinstance(again, RobustPredictor)
+    assert again.window.seen == 21
+    assert fits == [{"eve"}]
 
 
 def test_the_first_user_of_an_application_may_be_the_liar() -> None:
