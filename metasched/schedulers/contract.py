@@ -105,9 +105,7 @@ class Source(Protocol):
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
 
-    def release(
-        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
-    ) -> None:
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
         """Let a waiting job start on any nodes of its partition, or of any of several.
 
         Parameters

@@ -45,9 +45,7 @@ class ListedCluster(CommandCluster, ABC):
         """The texts with the marks of jobs, by the numbers of the jobs without tasks."""
         return {job.number: job.comment for job in jobs}
 
-    def release(
-        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
-    ) -> None:
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
         """Let a waiting job start on any nodes of its partition, perhaps within another limit (s); see the contract."""
         raise RuntimeError(f"job {number} of {self.name} is not bound to nodes that it could be released from")
 

@@ -95,6 +95,30 @@ def test_what_the_site_sets_in_a_file_that_slurm_conf_includes_is_not_replaced(
     assert "JobSubmitPlugins" not in said
 
 
+def test_lines_that_were_added_by_hand_are_named_when_their_hooks_are_removed(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prolog, lua = site / "slurm" / "own-prolog", site / "slurm" / "job_submit.lua"
+    for script in (prolog, lua):
+        script.write_text("true\n")
+    (site / "slurm" / "slurm.conf").write_text(f"{CONF}PrologSlurmctld={prolog}\n")
+    assert setup(site, "--yes") == 0
+    named = [
+        f"do this by hand: in {script}, remove the line that names {site}/slurm/metasched" for script in (lua, prolog)
+    ]
+    for added in (False, True):
+        if added:
+            prolog.write_text(f"true\n{site}/slurm/metasched/metasched-prolog || true\n")
+            lua.write_text(f'pcall(dofile, "{site}/slurm/metasched/job_submit.lua")\n')
+        capsys.readouterr()
+        assert setup(site, "--undo", "--plan") == 0
+        assert [line for line in capsys.readouterr().out.splitlines() if "by hand" in line] == named * added
+    assert setup(site, "--undo", "--yes") == 0
+    capsys.readouterr()
+    assert setup(site, "--undo", "--yes") == 0
+    assert capsys.readouterr().out.splitlines() == ["there is nothing to do", *named]
+
+
 class Interrupted(BaseException):
     """What ends a setup at once, as the loss of power does."""
 

@@ -79,6 +79,7 @@ class Call:
         complete: Callable[[], None],
         undone: tuple[str, ...],
         set_back: Callable[[dict[str, str]], object] | None = None,
+        remaining: Callable[[], object] = lambda: None,
     ) -> None:
         """Show a plan, or how what was installed is undone, and do it.
 
@@ -88,11 +89,13 @@ class Call:
         complete : adds its other steps.
         undone : commands to run once the installation is undone.
         set_back : undoes a setting of the scheduler.
+        remaining : adds what is left to do by hand once the installation is undone.
         """
         with alone(plan.folder):
             plan.journal = installing.Journal.of(plan.folder)  # as it is now that nobody else changes it
             if self.undo:
                 plan.then, lines = [*undone], installing.undoing(plan.journal)
+                remaining()
             else:
                 try:
                     complete()
@@ -147,8 +150,13 @@ def slurm(
     """
     named = name or (slurm_settings(slurm_conf) or {}).get("clustername", "cluster")
     plan = call.begun("slurm", of_slurm.folder_of(slurm_conf), named, socket, state)
-    undone = ("systemctl restart slurmctld", *RESTART)
-    call.carry_out(plan, lambda: of_slurm.complete(plan, slurm_conf.absolute()), undone)
+    undone, conf = ("systemctl restart slurmctld", *RESTART), slurm_conf.absolute()
+    call.carry_out(
+        plan,
+        lambda: of_slurm.complete(plan, conf),
+        undone,
+        remaining=lambda: of_slurm.remaining(plan, conf),
+    )
 
 
 @setup.command("gridengine")

@@ -60,9 +60,7 @@ class GridEngineSource(ListedCluster):
         root = root or os.environ.get("SGE_ROOT", ROOT)
         self._accounting = Path(root) / (cell or os.environ.get("SGE_CELL", "default")) / "common" / "accounting"
 
-    def release(
-        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
-    ) -> None:
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
         """Let a waiting job start on any hosts of its queues; its other requests, and its time limit (s), stay."""
         kept = []
         for element in self._commands.xml("qstat", "-xml", "-j", number).iter("JB_hard_resource_list"):

@@ -53,9 +53,7 @@ class PbsSource(ListedCluster):
         user = pwd.getpwuid(os.geteuid()).pw_name
         return user in self._commands.read(_operators, *SERVER) or os.geteuid() == 0
 
-    def release(
-        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
-    ) -> None:
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
         """Let a waiting job start on any hosts of its queue; its other requests, and its time limit (s), stay."""
         document = self._commands.json("qstat", "-f", "-F", "json", number)
         try:

@@ -248,9 +248,7 @@ class SlurmSource(CommandCluster):
             found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited, limit))
         return found
 
-    def release(
-        self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()
-    ) -> None:
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
         """Let a waiting job start on any nodes of its partition, or of any of several. The limit is in s."""
         limit = "UNLIMITED" if time_limit is None else f"{math.ceil(time_limit / 60.0)}"
         words = [f"JobId={number}", "ReqNodeList=", f"TimeLimit={limit}"]
