@@ -141,5 +141,5 @@ def pseudonyms_of(
         raise InputError("is gone, expected the key that users of the past are hidden by", where=str(key))
     if found is None:
         found = read_key(key, make=True)
-        _log.warning("%s is gone and was made anew: users of past jobs stay unknown; restore it and restart", key)
+        _log.warning("%s is gone: users of past jobs stay unknown, and a new key hides those of later ones", key)
     return Pseudonyms(found)

@@ -1,4 +1,4 @@
-"""Slurm's own view of its nodes as a source: :class:`Slurm` reads the load averages of ``sinfo --json``.
+"""Slurm's own view of its nodes as a source: :class:`Slurm` reads the load averages of its nodes.
 
 A coarse view: the load is the kernel's one-minute average, as slurmd last reported it (up to a third of SlurmdTimeout
 ago), and of the whole host where several nodes are emulated on one. It says nothing about links. Use it where no
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from monitors.bounded_commands import run
@@ -20,8 +21,23 @@ from monitors.sources.contract import Readings, Sample
 _NO_VALUE = 0xFFFFFFFC
 
 
+def listed_nodes(answer: Callable[..., Any]) -> Any:
+    """The document in which Slurm lists all nodes.
+
+    It is that of ``sinfo`` in 22.05, whose ``scontrol`` prints no JSON, and of ``scontrol`` in later releases, whose
+    ``sinfo`` lists nodes that are alike as one.
+
+    Parameters
+    ----------
+    answer : the decoded JSON that a command prints, by its words.
+    """
+    document = answer("sinfo", "--json")
+    together = isinstance(document, dict) and "sinfo" in document
+    return answer("scontrol", "show", "nodes", "--json") if together else document
+
+
 class Slurm:
-    """Asks ``sinfo``.
+    """Asks ``sinfo``, or ``scontrol``.
 
     Parameters
     ----------
@@ -38,14 +54,17 @@ class Slurm:
     def read(self) -> Readings:
         """The latest sample of each node that reports its load."""
         try:
-            printed = run("sinfo", "--json", environment=self._environment, timeout=self._timeout)
-            return parsed(json.loads(printed.encode(errors="surrogateescape")), time.time())
+            return parsed(listed_nodes(self._answer), time.time())
         except (RuntimeError, ValueError) as error:
             return Readings(fault=one_line(error))
 
+    def _answer(self, *words: str) -> Any:
+        printed = run(*words, environment=self._environment, timeout=self._timeout)
+        return json.loads(printed.encode(errors="surrogateescape"))
+
 
 def parsed(document: Any, moment: float) -> Readings:
-    """Samples from the output of ``sinfo --json``; nodes without a load are left out.
+    """Samples from the document that lists all nodes; nodes without a load are left out.
 
     Parameters
     ----------
@@ -60,7 +79,7 @@ def parsed(document: Any, moment: float) -> Readings:
     """
     nodes = document.get("nodes") if isinstance(document, dict) else None
     if not isinstance(nodes, list):
-        return Readings(fault="what sinfo --json prints holds no nodes")
+        return Readings(fault="Slurm lists no nodes")
     samples = []
     for node in nodes:
         try:

@@ -87,6 +87,19 @@ def test_partitions_have_their_nodes_and_time_limits(commands: Path) -> None:
     assert every.time_limit is None
 
 
+def test_nodes_are_those_of_scontrol_where_sinfo_lists_some_together(commands: Path) -> None:
+    before = SlurmSource("c").partitions()
+    limits = [{"PartitionName": "racka", "Time": "1:00:00"}, {"PartitionName": "all", "Time": "infinite"}]
+    table(commands / "sinfo", limits, otherwise={"sinfo": [{"nodes": {"nodes": ["a1", "a2"]}}], "errors": []})
+    later = [
+        node | {"state": [node["state"].upper()], "features": [], "free_mem": {"set": True}} for node in SINFO["nodes"]
+    ]
+    table(commands / "scontrol", [], otherwise={"nodes": later, "errors": [], "warnings": []})
+    found = SlurmSource("c").partitions()
+    assert [each.state.nodes for each in found] == [each.state.nodes for each in before]
+    assert [each.state.processors.tolist() for each in found] == [each.state.processors.tolist() for each in before]
+
+
 def test_a_partition_without_nodes_keeps_no_other_from_being_followed(commands: Path) -> None:
     rows = [{"PartitionName": name, "Time": "1:00:00", "DefaultTime": "10:00"} for name in ("hollow", "racka", "all")]
     table(commands / "sinfo", rows, otherwise=SINFO)

@@ -50,7 +50,7 @@ class Toy:
         self._answer()
         return self.waiting
 
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+    def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
         self._answer()
         self.released.append(number)
 

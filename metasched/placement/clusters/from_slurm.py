@@ -1,4 +1,4 @@
-"""Clusters from Slurm: ``sinfo --json`` for the nodes and ``topology.conf`` for the switches.
+"""Clusters from Slurm: its own list of the nodes, and ``topology.conf`` for the switches.
 
 Slurm knows which processors and how much memory are allocated, not how busy they are, and its ``cpu_load`` is the whole
 host's. So free processors and memory come from here, and the loads on them from the monitors.
@@ -90,7 +90,7 @@ def cluster_from_slurm(
     Parameters
     ----------
     name : name of the cluster.
-    sinfo : the document that ``sinfo --json`` (or ``scontrol show nodes --json``) prints.
+    sinfo : the document that ``scontrol show nodes --json`` prints, or ``sinfo --json`` of 22.05.
     topology : content of ``topology.conf``; all nodes are on one switch without it.
     partition : take its nodes only.
     uplinks : bandwidth that the links above some switches have to spare (Mbit/s); the others never limit.
@@ -104,7 +104,8 @@ def cluster_from_slurm(
     try:
         every = _Sinfo.model_validate(sinfo).nodes
     except ValidationError as error:
-        raise InputError(f"is not what sinfo --json prints: {first_error(error)}", where=where) from None
+        why = "it has no single nodes" if isinstance(sinfo, dict) and "sinfo" in sinfo else first_error(error)
+        raise InputError(f"is not what scontrol show nodes --json prints: {why}", where=where) from None
     nodes = [node for node in every if partition is None or partition in node.partitions]
     if not nodes:
         known = sorted({name for node in every for name in node.partitions})

@@ -146,7 +146,7 @@ class RobustLearner(LearnedState[RobustState]):
             self.for_user(user)
 
     def _alone(self, user: str, state: RobustState, before: RobustLearner | None = None) -> None:
-        """Have a state know what a user's runs alone teach; that is known already where the same runs taught it before."""
+        """Have a state know what a user's runs alone teach, which is known where the same runs taught it before."""
         runs = [run for run in self.window if run.user == user]
         if before is not None and [*before.window] == runs:
             state.own[user] = before

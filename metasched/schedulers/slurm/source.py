@@ -52,6 +52,7 @@ from metasched.schedulers.slurm.remembered import CONFIGURED_FOR, Remembered
 from metasched.schedulers.slurm.restarts import ended_meanwhile
 from metasched.schedulers.slurm.submission import asked_for, placed
 from metasched.slurm_times import span
+from monitors.sources.slurm import listed_nodes
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class SlurmSource(CommandCluster):
 
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now, each with the processors that are free on its nodes."""
-        sinfo = self._commands.json("sinfo", "--json")
+        listed = listed_nodes(self._commands.json)
         limits = {
             row["PartitionName"]: (span(row["Time"]), span(row["DefaultTime"]))
             for row in self._commands.table(("PartitionName", "Time", "DefaultTime"), "sinfo")
@@ -114,16 +115,16 @@ class SlurmSource(CommandCluster):
         accounted = self._limits.last(AccountingLimits(), f"what the accounting of {self.name} allows jobs")
         described, configured = self._partitions_now(), self._configuration.last({}, f"the settings of {self.name}")
         counts_memory = "MEMORY" in configured.get("SelectTypeParameters", "").upper()
-        cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
+        cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in listed["nodes"]}
         topology = self._topology()
         found = []
         # A partition may have no nodes, and a controller knows none for some seconds after its start.
-        with_nodes = {name for node in sinfo["nodes"] for name in node.get("partitions", ())}
+        with_nodes = {name for node in listed["nodes"] for name in node.get("partitions", ())}
         for name, (longest, default) in limits.items():
             if name not in with_nodes or (self._wanted and name not in self._wanted):
                 continue
             own = described.get(name, {})
-            state = cluster_from_slurm(f"{self.name}/{name}", sinfo, topology, partition=name)
+            state = cluster_from_slurm(f"{self.name}/{name}", listed, topology, partition=name)
             most = count_in(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
             per_node, per_processor = _usual_memory(own, configured) if counts_memory else (None, None)
             found.append(

@@ -209,6 +209,15 @@ def test_the_load_of_a_node_is_in_hundredths_and_some_numbers_are_none(
     assert found.fault == ("no node reports its load" if share is None else "")
 
 
+def test_nodes_that_sinfo_lists_together_are_asked_of_scontrol(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = '{"name": "n1", "cpus": 4, "cpu_load": 100}'
+    printed = {"sinfo": '{"sinfo": [{"cpus": {"total": 8}}]}', "scontrol": f'{{"nodes": [{node}]}}'}
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(slurm, "run", lambda *words, **_: asked.append(words) or printed[words[0]])
+    (sample,) = Slurm().read().samples
+    assert (sample.node, asked[-1]) == ("n1", ("scontrol", "show", "nodes", "--json"))
+
+
 def test_a_command_that_fails_and_sensors_that_do_are_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> str:
         raise RuntimeError("sinfo cannot be run")

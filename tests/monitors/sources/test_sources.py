@@ -74,7 +74,7 @@ def test_a_source_that_cannot_answer_says_why_in_one_line(source, said: str) -> 
         ("import time; time.sleep(60)", 0.2, "sinfo took longer than 0.2 s"),
         ("print('{')", 20.0, "Expecting"),
         ("print('[' * 100_000)", 20.0, "recursion"),
-        ("print('[]')", 20.0, "holds no nodes"),
+        ("print('[]')", 20.0, "lists no nodes"),
         ("print('{\"nodes\": []}')", 20.0, "no node reports its load"),
         ("while True: print('x' * 10_000)", 20.0, "sinfo prints more than 100,000 bytes"),
         ("import sys; sys.stdout.buffer.write(bytes([255]))", 20.0, "invalid"),

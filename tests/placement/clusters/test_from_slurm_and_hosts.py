@@ -67,8 +67,9 @@ def test_nodes_that_are_switched_off_draw_no_power_others_that_are_not_up_may() 
 @pytest.mark.parametrize(
     ("sinfo", "topology", "line"),
     [
-        ({"sinfo": []}, None, "is not what sinfo --json prints: nodes is missing"),
-        ([], None, "is not what sinfo --json prints"),
+        ({"sinfo": []}, None, "is not what scontrol show nodes --json prints: it has no single nodes"),
+        ({}, None, "is not what scontrol show nodes --json prints: nodes is missing"),
+        ([], None, "is not what scontrol show nodes --json prints"),
         ({"nodes": [{"name": "a", "cpus": -1, "state": "idle"}]}, None, r"nodes\[0\].cpus is -1"),
         (SINFO, "SwitchName=s Nodes=a[1-4],b[1-4],c1", "s lists node c1, which is not described"),
         (SINFO, "SwitchName=s Nodes=a[1-4]", "node b1 is on no switch"),

@@ -224,7 +224,7 @@ def test_a_database_without_its_key_is_served_and_its_users_stay_unknown(
     assert again.called("ada") != history.called("ada")
     assert JobHistory(history._store).called("ada") == again.called("ada")
     assert [each.getMessage() for each in caplog.records] == [
-        f"{key} is gone and was made anew: users of past jobs stay unknown; restore it and restart"
+        f"{key} is gone: users of past jobs stay unknown, and a new key hides those of later ones"
     ]
 
 
