@@ -81,8 +81,8 @@ def complete(plan: Plan, slurm_conf: Path) -> None:
 def remaining(plan: Plan, slurm_conf: Path) -> None:
     """Add to what is left to do the lines in the site's own files that name hooks which are removed."""
     conf = slurm_settings(slurm_conf) or {}
-    hooks = (slurm_conf.parent / "job_submit.lua", *(conf.get(f"{name}slurmctld", "") for name in ("prolog", "epilog")))
-    for path in sorted({Path(each) for each in hooks if each}):
+    programs = {Path(conf.get(f"{name}slurmctld", "")) for name in ("prolog", "epilog")}
+    for path in sorted({slurm_conf.parent / "job_submit.lua", *programs}):
         own = path.parent == plan.folder or str(path) in plan.journal.files
         if not own and f"{plan.folder}/" in _text(path):
             plan.left.append(f"in {path}, remove the line that names {plan.folder}")
