@@ -249,13 +249,14 @@ class Placement:
     def collective(self, block: Block, labels: Sequence[str], size: float) -> float:
         """Seconds that a collective operation takes: in nodes, then in each network among all that take part there.
 
-        In a network these are its own nodes and the networks right below it, each when it is done within.
+        In a network these are its own nodes and the networks right below it, each when it is done within. Data between
+        two processes cross the lowest level that both are in.
 
         Parameters
         ----------
         block : the operation.
         labels : whose processes take part.
-        size : bytes.
+        size : bytes; of a scatter or gather those of all processes together, of an all-to-all from each to each.
 
         Raises
         ------
@@ -265,30 +266,33 @@ class Placement:
         nodes = np.concatenate([self.node[label] for label in labels])
         distinct, per_node = np.unique(nodes, return_counts=True)
         kinds = self.kind[distinct]
-        # Networks to come: members that take part, and seconds until the last of these is done within.
-        remaining: dict[str, tuple[int, float]] = {}
+        # Networks to come: the processes of each member that takes part, and seconds until the last is done within.
+        remaining: dict[str, tuple[Ints, float]] = {}
 
-        def join(network: str, members: int, seconds: float) -> None:
-            count, last = remaining.get(network, (0, 0.0))
-            remaining[network] = count + members, max(last, seconds)
+        def join(network: str, members: Ints, seconds: float) -> None:
+            others, last = remaining.get(network, (members[:0], 0.0))
+            remaining[network] = np.concatenate([others, members]), max(last, seconds)
+
+        def across(entry: Entry, members: Ints) -> float:
+            if members.size < 2:
+                return 0.0
+            return self._answer(entry, block, _carried(block, size, members, nodes.size), members.size)
 
         for kind in np.unique(kinds).tolist():
             of_kind = per_node[kinds == kind]
-            most = int(of_kind.max())
-            within = self._answer(self._crossed(-1 - kind), block, size, most) if most > 1 else 0.0
-            join(self.system.nodes[kind].network, of_kind.size, within)
+            within = across(self._crossed(-1 - kind), np.ones(of_kind.max(), dtype=int))
+            join(self.system.nodes[kind].network, of_kind, within)
         while True:
             # The deepest comes first, so that all networks within it are done.
             name = max(remaining, key=lambda each: len(self.system.above(each)))
             members, seconds = remaining.pop(name)
             network = self.system.by_name[name]
-            if members > 1:
-                seconds += self._answer(network.entry, block, size, members)
+            seconds += across(network.entry, members)
             if not remaining:
                 return seconds
             if not network.within:
                 raise InputError(f"no network connects {', '.join((name, *remaining))}")
-            join(network.within, 1, seconds)
+            join(network.within, members.sum(keepdims=True), seconds)
 
     def crossing(self, network: str, block: Block, size: float) -> float:
         """Seconds that a block takes between two nodes of a network."""
@@ -334,6 +338,17 @@ class Slowed(Placement):
             return whole
         empty = super()._ask(entry, block, 0.0, nodes)
         return empty + self.sending * (whole - empty)
+
+
+def _carried(block: Block, size: float, members: Ints, processes: int) -> float:
+    """Bytes of a collective operation among members of so many processes each, of all the processes that take part."""
+    here = int(members.sum())
+    if block in (Block.scatter, Block.gather):
+        return size * (here / processes)
+    if block == Block.alltoall:
+        # From the member that sends most, to each of the others on average.
+        return size * (int((members * (here - members)).max()) / (members.size - 1))
+    return size
 
 
 def _same(values: Floats) -> Floats | float:

@@ -311,7 +311,7 @@ def test_of_networks_of_different_depth_each_is_crossed_once_when_all_within_it_
     inner, outer = Nodes("inner", 4, "lan", CPU, {"w": 1}), Nodes("outer", 6, "wan", CPU, {"w": 1})
     where = Placement(System("two depths", networks, (inner, outer)), {"w": 10})
     assert where.collective(Block.bcast, ["w"], 1e6) == pytest.approx(2 * 1e-3 + 3 * 1.0)
-    assert where.collective(Block.scatter, ["w"], 1e6) == pytest.approx(3 / 4 * 1e-3 + 6 / 7 * 1.0)
+    assert where.collective(Block.scatter, ["w"], 1e6) == pytest.approx(3 / 4 * 4 / 10 * 1e-3 + 6 / 7 * 1.0)
     # The slow bus of a node on the WAN is crossed while those on the LAN are under way.
     bus = entry("slow", Kind.bus, bandwidth=(1e9, "B/s"))
     kinds = (inner, Nodes("outer", 6, "wan", CPU, {"w": 2}, bus))
@@ -320,6 +320,26 @@ def test_of_networks_of_different_depth_each_is_crossed_once_when_all_within_it_
     apart = (inner, Nodes("outer", 6, "elsewhere", CPU, {"w": 1}))
     with pytest.raises(InputError, match="no network connects"):
         Placement(System("apart", networks, apart), {"w": 10}).collective(Block.bcast, ["w"], 1e6)
+
+
+def test_each_level_carries_the_data_of_its_own_processes() -> None:
+    """Two nodes of four processes on each of two LANs: what is sent between two of them crosses one level."""
+    wan, lan, bus = (
+        entry(name, Kind.link, bandwidth=(bandwidth, "B/s"))
+        for name, bandwidth in (("wan", 1e6), ("lan", 1e9), ("bus", 1e12))
+    )
+    networks = (Network("wan", wan), Network("east", lan, "wan"), Network("west", lan, "wan"))
+    nodes = tuple(Nodes(name, 2, name, CPU, {"w": 4}, bus) for name in ("east", "west"))
+    where = Placement(System("two sites", networks, nodes), {"w": 16})
+    # Four of sixteen parts in a node, eight on a LAN, all on the WAN; of each, what does not stay with its root.
+    scattered = 3 / 4 * 4 / 16 * 1e-6 + 1 / 2 * 8 / 16 * 1e-3 + 1 / 2 * 1.0
+    for block in (Block.scatter, Block.gather):
+        assert where.collective(block, ["w"], 1e6) == pytest.approx(scattered)
+    # Each process sends 1 MB to three others in its node; each node 4 x 4 to the other one, each LAN 8 x 8.
+    assert where.collective(Block.alltoall, ["w"], 1e6) == pytest.approx(3 * 1e-6 + 16 * 1e-3 + 64 * 1.0)
+    # A node of one process and one of four: what crosses is sent by one to four.
+    where = Placement(System("a site", networks[:2], nodes[:1]), {"w": 5})
+    assert where.collective(Block.alltoall, ["w"], 1e6) == pytest.approx(3 * 1e-6 + 4 * 1e-3)
 
 
 def test_entries_with_the_same_name_have_times_of_their_own() -> None:
