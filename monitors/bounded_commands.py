@@ -28,7 +28,7 @@ class ExitError(RuntimeError):
     """
 
     def __init__(self, command: str, reason: str, status: int) -> None:
-        super().__init__(f"{command} failed with status {status}: {reason[:500]}")
+        super().__init__(f"{command} failed with status {status}{reason and f': {reason[:500]}'}")
         self.reason, self.status = reason, status
 
 

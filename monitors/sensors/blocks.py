@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from monitors.bounded_commands import ExitError
 from monitors.launched import launched
 
 #: The program, and the options that a compiler of MPI is given.
@@ -47,7 +48,7 @@ def measure(
     Raises
     ------
     ValueError
-        When the launcher fails, or what it starts tells nothing.
+        When the launcher fails, starts each process by itself, or what it starts tells nothing.
     """
     points: dict[tuple[str, str], list[float]] = {}
     for count in processes:
@@ -55,6 +56,12 @@ def measure(
         for line in _run(words, timeout).splitlines():
             if found := _MEASURED.fullmatch(line):
                 block, value, point = found.groups()
+                # A launcher of another MPI starts programs that know nothing of each other.
+                if block == "barrier" and (together := point.split(",")[1]) != str(count):
+                    raise ValueError(
+                        f"{launcher[0]} started {together} of {count} processes together, "
+                        "expected the launcher of the compiler's MPI"
+                    )
                 points.setdefault((block, point), []).append(float(value))
     medians = {each: statistics.median(values) for each, values in points.items()}
     rows = [f"{block},{value:.9g},{point}" for (block, point), value in medians.items() if value > 0]
@@ -74,6 +81,5 @@ def _run(words: Sequence[str], timeout: float) -> str:
     except subprocess.TimeoutExpired:
         raise ValueError(f"{words[0]} took longer than {timeout:g} s") from None
     if done.returncode:
-        said = " ".join(done.stderr.split())
-        raise ValueError(f"{words[0]} failed with status {done.returncode}: {said[:500]}")
+        raise ValueError(str(ExitError(words[0], " ".join(done.stderr.split()), done.returncode)))
     return str(done.stdout)

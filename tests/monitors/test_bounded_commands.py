@@ -57,7 +57,7 @@ def test_a_status_other_than_0_is_told_with_the_first_500_letters_of_what_it_sai
     with pytest.raises(ExitError) as wrong:
         run(*words, environment={}, timeout=60.0)
     assert wrong.value.status == status
-    assert str(wrong.value) == f"{' '.join(words)} failed with status {status}: {said}"
+    assert str(wrong.value) == f"{' '.join(words)} failed with status {status}{said and f': {said}'}"
 
 
 def test_of_what_is_said_beside_the_output_only_the_beginning_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

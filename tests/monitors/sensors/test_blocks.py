@@ -56,6 +56,8 @@ def test_a_file_that_is_there_already_is_kept(tmp_path: Path, monkeypatch: pytes
     [
         ("sleep 60", "launcher took longer than 0.2 s"),
         ("echo no   nodes >&2; exit 3", "failed with status 3: no nodes"),
+        ("exit 4", "failed with status 4"),
+        ("echo barrier,1e-6,0,1,1,", "started 1 of 2 processes together, expected the launcher of the compiler's MPI"),
     ],
 )
 def test_a_launcher_that_hangs_or_fails_is_named(body: str, said: str, tmp_path: Path) -> None:
