@@ -91,8 +91,14 @@ def toml_as(kind: type[Document], text: str, *, where: str, folder: Path | None 
     return validated(kind, parse_toml(text, where=where), where=where, folder=folder)
 
 
-def first_error(error: ValidationError) -> str:
-    """One line about the first thing wrong."""
+def first_error(error: ValidationError, whole: str = "the document") -> str:
+    """One line about the first thing wrong.
+
+    Parameters
+    ----------
+    error : of pydantic.
+    whole : what was validated, by name.
+    """
     errors = error.errors(include_url=False)
     # A field that may be one value or a list has one error for each: the deeper error is about what was written.
     field = [step for step in errors[0]["loc"] if not _is_branch(step)]
@@ -112,13 +118,14 @@ def first_error(error: ValidationError) -> str:
         return f"{path} is empty, expected at least one{' character' * isinstance(chosen['input'], str)}"
     if chosen["type"] == "value_error":
         return chosen["msg"].removeprefix("Value error, ")
-    return f"{path or 'the document'} is {_short(chosen['input'])}, expected {_expected(chosen['msg'])}"
+    return f"{path or whole} is {_short(chosen['input'])}, expected {_expected(chosen['msg'])}"
 
 
 def _expected(message: str) -> str:
     """What was expected, from pydantic's sentence about it, such as "String should match pattern '...'"."""
     expected = re.sub(r"^\w+ should (be |have |match )?", "", message)
     expected = re.sub(r"^a valid dictionary.*", "keys with values", expected)
+    expected = re.sub(r", unable to parse string as an? \w+$", "", expected)
     return re.sub(r"^pattern ", "text that matches ", expected)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -164,6 +165,24 @@ def _version(
     pass
 
 
+def _wrong_value(error: Exception) -> str:
+    """One line about a value that an option or argument cannot have; empty for other errors of a call's words."""
+    if error.__cause__ is None or (parameter := getattr(error, "param", None)) is None:
+        return ""
+    from pydantic import ValidationError
+
+    from metasched.validation import first_error
+
+    if not isinstance(error.__cause__, ValidationError):
+        return ""
+    name = max(parameter.opts, key=len)
+    said = first_error(error.__cause__, name)
+    if said.startswith(name):
+        return said
+    # Of one word among several, which Typer checks itself.
+    return re.sub(r"^('.*') is not (one of .*?)\.?$", rf"{name} is \1, expected \2", said)
+
+
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
     if argv is None:
@@ -207,7 +226,7 @@ def _run(argv: list[str]) -> int:
     except Exception as error:
         if not isinstance(error, _ClickError):
             raise
-        said = getattr(error, "format_message", error.__str__)().replace(": Value error, ", ": ")
+        said = _wrong_value(error) or getattr(error, "format_message", error.__str__)()
         if said:  # nothing where the help was shown instead
             output.to_stderr(said)
         return 2

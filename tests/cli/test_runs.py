@@ -195,7 +195,7 @@ print("caught", len(caught), flush=True)
         ((*RUN, "--link-speed", "eth0=fast", "--", "true"), 2, "--link-speed is eth0=fast, expected INTERFACE=MBITS"),
         ((*RUN, "--link-speed", "eth0=0", "--", "true"), 2, "--link-speed is eth0=0, expected INTERFACE=MBITS"),
         ((*RUN[:-1], "0", "--", "true"), 2, "processors is 0"),
-        ((*RUN[:-1], "1.5", "--", "true"), 2, "Invalid value for '--processors'"),
+        ((*RUN[:-1], "1.5", "--", "true"), 2, "--processors is '1.5', expected a valid integer"),
         (("runs", "--db", "/nonexistent/metasched.db"), 2, "no such database"),
     ],
 )

@@ -153,9 +153,9 @@ def test_evaluate_refuses_what_it_cannot_draw_in_one_line(metasched: Callable[..
     path = campaign / "runs.csv"
     for options, says in (
         (("--training", 41), "--training: has 40 train rows to draw from, expected at least 41"),
-        (("--training", 0), "'--training'"),
-        (("--training", "few"), "'--training'"),
-        (("--training", 5, "--seed", -1), "'--seed'"),
+        (("--training", 0), "--training is '0'"),
+        (("--training", "few"), "--training is 'few'"),
+        (("--training", 5, "--seed", -1), "--seed is '-1'"),
     ):
         status, out, err = metasched("evaluate", campaign, *options)
         assert (status, out, err.count("\n")) == (2, "", 1)
