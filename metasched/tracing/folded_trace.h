@@ -14,7 +14,7 @@
 #include "call_counts.h"
 #include "instruction_counter.h"
 
-enum { LONGEST_PERIOD = 128, NULL_RANK = -333, BYTES = -1, FRESH = 10000 /* ns */ };
+enum { LONGEST_PERIOD = 128, NULL_RANK = -333, BYTES = 6 /* MPI_BYTE, as SimGrid numbers it */, FRESH = 10000 /* ns */ };
 
 // Most words of a trace in memory, 128 MiB: a program whose calls all differ must not be short of it.
 #ifndef MOST_WORDS

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
-from metasched.signature.rules.expanding import Sample, lines, sampled, sound
+from metasched.signature.rules.expanding import Sample, sampled, sound
 from metasched.signature.times.prediction import Engine, Timed, phases_in_last, phases_of_sample
+from metasched.signature.traces.actions import AMONG_SOME, ActionTable
 from metasched.store.files.ti_traces import write_ti_trace
 
 Floats = NDArray[np.float64]
@@ -79,7 +80,9 @@ def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path,
     trace = sample.trace
     count = len(trace.processes)
     names = [shape.name.lower() for shape in trace.table.shapes]
-    shown = np.array([names[shape] not in _SILENT for shape in trace.table.shape], dtype=bool)
+    texts = [_replayable(trace.table, action) for action in range(len(trace.table.shape))]
+    kept = np.array([text is not None for text in texts])
+    shown = kept & [names[shape] not in _SILENT for shape in trace.table.shape]
     works = np.array([names[shape] in ("compute", "sleep") for shape in trace.table.shape], dtype=bool)
     first = np.concatenate([[0], np.cumsum([each.size for each in trace.processes])])
     places = [np.flatnonzero(shown[actions]) for actions in trace.processes]
@@ -87,7 +90,7 @@ def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path,
     spent = np.zeros((2, count, many))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.ti"
-        write_ti_trace(path, lines(trace))
+        write_ti_trace(path, ([str(texts[action]) for action in each[kept[each]]] for each in trace.processes))
         for rank, seconds in _replayed(path, count, platform, hosts):
             if rank >= count or done[rank] >= places[rank].size:
                 raise InputError(f"smpirun reported more actions of process {rank} than the trace has")
@@ -97,6 +100,25 @@ def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path,
     if any(each < wanted.size for each, wanted in zip(done, places, strict=True)):
         raise InputError("smpirun ended before the trace did", where=str(platform))
     return spent[0], spent[1]
+
+
+def _replayable(table: ActionTable, action: int) -> str | None:
+    """An action as smpirun replays it, which knows no MPI_PROC_NULL; None for one that does nothing."""
+    shape, numbers = table.shapes[table.shape[action]], table.numbers[action]
+    if shape.name.endswith(AMONG_SOME):
+        name = shape.name.removesuffix(AMONG_SOME)
+        raise InputError(f"{name} among some of the processes cannot be replayed, expected --hardware or --synthetic")
+    if not shape.nulls:
+        return table.text(action)
+    if len(shape.nulls) > 1 or shape.name.lower() != "sendrecv":
+        return None
+    # The other half; smpirun gives both halves of a sendRecv the tag 0.
+    half = ActionTable()
+    if 1 in shape.nulls:
+        half.add("recv", (numbers[3], 0, numbers[2], *numbers[5:6]))
+    else:
+        half.add("send", (numbers[1], 0, numbers[0], *numbers[4:5]))
+    return half.text(0)
 
 
 def _replayed(path: Path, count: int, platform: Path, hosts: Path) -> Iterator[tuple[int, float]]:

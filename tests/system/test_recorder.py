@@ -45,9 +45,9 @@ int main(int argc, char** argv)
   for (int step = 0; step < steps; step++) {
     MPI_Request requests[2];
     MPI_Irecv(in, 100 + step % 3, MPI_DOUBLE, before, 1, MPI_COMM_WORLD, &requests[0]);
-    fprintf(log, "irecv %d 1 %d -1\n", before, 8 * (100 + step % 3));
+    fprintf(log, "irecv %d 1 %d 6\n", before, 8 * (100 + step % 3));
     MPI_Isend(out, 100 + step % 3, MPI_DOUBLE, next, 1, MPI_COMM_WORLD, &requests[1]);
-    fprintf(log, "isend %d 1 %d -1\n", next, 8 * (100 + step % 3));
+    fprintf(log, "isend %d 1 %d 6\n", next, 8 * (100 + step % 3));
     if (step % 2) {
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
       fprintf(log, "waitall 2\n");
@@ -59,9 +59,9 @@ int main(int argc, char** argv)
     }
     if (step % 5 == 4) {
       MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-      fprintf(log, "allreduce 8 0 -1\n");
+      fprintf(log, "allreduce 8 0 6\n");
       MPI_Bcast(out, 3, MPI_INT, 0, half);
-      fprintf(log, "bcast_on %d 12 %d -1\n", n / 2, rank % 2);
+      fprintf(log, "bcast_on %d 12 %d 6\n", n / 2, rank % 2);
     }
     if (die)
       usleep(100000);
@@ -263,9 +263,9 @@ def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: 
     assert record([*launcher, str(program)], to, f"mpicc.{library}") == 0
     recorded = read_recorded(to)
     n = len(recorded.trace.processes)
-    turn = ["irecv 0 1 800 -1", f"isend {2 % n} 1 800 -1", "waitall 2", "allreduce 8 0 -1", "allreduce 8 0 -1"]
+    turn = ["irecv 0 1 800 6", f"isend {2 % n} 1 800 6", "waitall 2", "allreduce 8 0 6", "allreduce 8 0 6"]
     assert calls(recorded.trace, 1) == [
-        "init", *(20 * turn), "bcast 12 1 -1", "finalize",
+        "init", *(20 * turn), "bcast 12 1 6", "finalize",
     ]  # fmt: skip
 
 
@@ -372,48 +372,48 @@ int main(int argc, char** argv)
 """
 #: What process 2 of 4 does in it.
 DONE = """init
-recv 1 1 16 -1
-send 3 2 24 -1
-sendRecv 80 3 80 1 -1 -1
+recv 1 1 16 6
+send 3 2 24 6
+sendRecv 80 3 80 1 6 6
 barrier
-isend 3 7 80 -1
-irecv 1 7 80 -1
+isend 3 7 80 6
+irecv 1 7 80 6
 wait 1 2 7
 wait 2 3 7
-isend 3 8 88 -1
-irecv 1 8 88 -1
+isend 3 8 88 6
+irecv 1 8 88 6
 waitall 2
-send 3 9 96 -1
-irecv 1 9 96 -1
+send 3 9 96 6
+irecv 1 9 96 6
 wait 1 2 9
-isend 3 4 24 -1
-recv 1 4 24 -1
+isend 3 4 24 6
+recv 1 4 24 6
 wait 2 3 4
 barrier
-gather 16 0 1 -1 -1
-scatter 0 16 1 -1 -1
-alltoallv 64 16 16 16 16 64 16 16 16 16 -1 -1
-allgatherv 16 16 16 16 16 -1 -1
-irecv 1 1 40 -1
-irecv 3 1 40 -1
-isend 1 1 40 -1
-issend 3 1 40 -1
+gather 16 0 1 6 6
+scatter 0 16 1 6 6
+alltoallv 64 16 16 16 16 64 16 16 16 16 6 6
+allgatherv 16 16 16 16 16 6 6
+irecv 1 1 40 6
+irecv 3 1 40 6
+isend 1 1 40 6
+issend 3 1 40 6
 waitall 4
-irecv 1 1 40 -1
-irecv 3 1 40 -1
-isend 1 1 40 -1
-issend 3 1 40 -1
+irecv 1 1 40 6
+irecv 3 1 40 6
+isend 1 1 40 6
+issend 3 1 40 6
 waitall 4
-bcast_on 4 36 0 -1
-sendRecv 128 3 128 1 -1 -1
-irecv 1 0 24 -1
-irecv 3 0 24 -1
-isend 1 0 24 -1
-isend 3 0 24 -1
+bcast_on 4 36 0 6
+sendRecv 128 3 128 1 6 6
+irecv 1 0 24 6
+irecv 3 0 24 6
+isend 1 0 24 6
+isend 3 0 24 6
 waitall 4
-allreduce 32 0 -1
-reducescatter 16 16 16 16 0 -1
-send -333 0 4294967296 -1
+allreduce 32 0 6
+reducescatter 16 16 16 16 0 6
+send -333 0 4294967296 6
 finalize"""
 
 
@@ -482,8 +482,8 @@ int main(int argc, char** argv)
 @pytest.mark.parametrize("library", ["openmpi", "mpich"])
 def test_receives_that_are_cancelled_are_none(library: str, tmp_path: Path) -> None:
     found = recorded(GIVEN_UP, library, 3, tmp_path)
-    step = ["irecv 0 7 8 -1", "isend 2 7 8 -1", "waitall 2"]
-    too_late = ["send 2 8 8 -1", "irecv 0 8 8 -1", "wait 0 1 8"]
+    step = ["irecv 0 7 8 6", "isend 2 7 8 6", "waitall 2"]
+    too_late = ["send 2 8 8 6", "irecv 0 8 8 6", "wait 0 1 8"]
     assert calls(found.trace, 1) == ["init", *3 * step, *too_late, "finalize"]
     assert found.unrecorded == {}
 
@@ -522,10 +522,10 @@ int main(int argc, char** argv)
 """
 #: What processes 1 and 3 of 4 do in it.
 MEANT = (
-    "gather 24 0 0 -1 -1|scatter 0 24 0 -1 -1|gather_on 4 0 0 -333 -1 -1|scatter_on 4 0 0 -333 -1 -1|"
-    "gatherv_on 4 0 0 0 -333 -1 -1|scatterv_on 4 0 0 0 -333 -1 -1",
-    "gather 24 0 0 -1 -1|scatter 0 24 0 -1 -1|gather_on 4 24 0 0 -1 -1|scatter_on 4 0 24 0 -1 -1|"
-    "gatherv_on 4 24 0 0 0 -1 -1|scatterv_on 4 0 0 24 0 -1 -1",
+    "gather 24 0 0 6 6|scatter 0 24 0 6 6|gather_on 4 0 0 -333 6 6|scatter_on 4 0 0 -333 6 6|"
+    "gatherv_on 4 0 0 0 -333 6 6|scatterv_on 4 0 0 0 -333 6 6",
+    "gather 24 0 0 6 6|scatter 0 24 0 6 6|gather_on 4 24 0 0 6 6|scatter_on 4 0 24 0 6 6|"
+    "gatherv_on 4 24 0 0 0 6 6|scatterv_on 4 0 0 24 0 6 6",
 )
 
 

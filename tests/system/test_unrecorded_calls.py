@@ -111,7 +111,7 @@ def test_calls_that_no_action_tells_are_counted_by_name_and_do_what_they_do(libr
     found = recorded(CALLS, library, 3, tmp_path)
     assert found.unrecorded == COUNTED | OF_ITS_OWN[library]
     for rank in range(3):
-        assert calls(found.trace, rank) == ["init", "barrier", "send -333 1 12 -1", "finalize"]
+        assert calls(found.trace, rank) == ["init", "barrier", "send -333 1 12 6", "finalize"]
 
 
 #: Two threads of each process communicate at once, the second one on a communicator of its own.
@@ -167,7 +167,7 @@ def test_what_other_threads_call_is_counted_and_the_first_thread_is_recorded(lib
         **{f"MPI_{name} by other threads": 400 for name in ("Allreduce", "Irecv", "Isend", "Waitall")},
     }
     for rank in range(2):
-        turns = [each for _ in range(200) for each in (f"sendRecv 4 {1 - rank} 4 {1 - rank} -1 -1", "barrier")]
+        turns = [each for _ in range(200) for each in (f"sendRecv 4 {1 - rank} 4 {1 - rank} 6 6", "barrier")]
         assert calls(found.trace, rank) == ["init", *turns, "finalize"]
 
 
@@ -209,7 +209,7 @@ def test_calls_with_processes_that_the_program_starts_are_counted(tmp_path: Path
     # The broadcast of both, and what the first receives: one message as it is, the other where it is waited for.
     assert found.unrecorded == {"MPI_Comm_spawn": 2, "calls with processes of another world": 4}
     for rank in range(2):
-        assert calls(found.trace, rank) == ["init", "bcast 4 0 -1", "finalize"]
+        assert calls(found.trace, rank) == ["init", "bcast 4 0 6", "finalize"]
 
 
 #: A message that is sent after half a second, and looked for meanwhile.
@@ -242,7 +242,7 @@ def test_looking_for_a_message_is_no_computation(library: str, tmp_path: Path) -
     texts = [found.trace.table.text(action) for action in found.trace.processes[1].tolist()]
     computed = sum(float(text.split()[1]) for text in texts if text.startswith("compute"))
     assert computed < 0.05e9  # ns, of half a second
-    assert calls(found.trace, 1) == ["init", "barrier", "recv 0 3 4 -1", "finalize"]
+    assert calls(found.trace, 1) == ["init", "barrier", "recv 0 3 4 6", "finalize"]
 
 
 #: Functions that ask or change something in their own process alone.

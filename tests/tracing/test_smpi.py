@@ -13,6 +13,8 @@ from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.fitting import fit
 from metasched.signature.times.prediction import predictions
+from metasched.signature.traces.actions import BYTE, NULL
+from metasched.signature.traces.trace import trace_of
 from metasched.tracing.smpi import by_replay
 
 REAL = pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")
@@ -63,6 +65,62 @@ def test_a_simulator_that_ends_early_is_not_believed(
     platform, hosts = stand_in(tmp_path, monkeypatch, "0 compute 5 0.25\n")
     with pytest.raises(InputError, match="ended before the trace did"):
         by_replay(application, platform, hosts, False)(25)
+
+
+def line(n: int) -> dict[int, list[tuple[str, tuple[float, ...]]]]:
+    """Processes in a line that exchange with both neighbours; the ends have MPI_PROC_NULL in place of one."""
+    found: dict[int, list[tuple[str, tuple[float, ...]]]] = {}
+    for rank in range(n):
+        before, after = rank - 1 if rank else NULL, rank + 1 if rank < n - 1 else NULL
+        requests = [("irecv", (before, 1, 9, BYTE)), ("isend", (after, 1, 9, BYTE))]
+        waits = [("wait", (before, rank, 1)), ("wait", (rank, after, 1))]
+        blocking = [("send", (after, 2, 9, BYTE)), ("recv", (before, 2, 9, BYTE))]
+        shifts = [("sendRecv", (8, before, 8, after, BYTE, BYTE)), ("sendRecv", (7, after, 7, before, BYTE, BYTE))]
+        turn = [*requests, *waits, *blocking, ("compute", (1e6,)), *shifts]
+        found[rank] = [("init", ()), *(turn * 3), ("finalize", ())]
+    return found
+
+
+def test_null_communications_which_no_replay_knows_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application = fit([trace_of(line(n)) for n in (4, 6, 8)]).application
+    platform, hosts = stand_in(tmp_path, monkeypatch, "")
+    (tmp_path / "smpirun").write_text(
+        f"""#!/bin/sh
+while [ "$1" != -replay ]; do shift; done
+cat $(cat "$2") >{tmp_path}/replayed
+grep -v -e init -e finalize {tmp_path}/replayed | sed 's/$/ 0.5/' >&2
+"""
+    )
+    found = by_replay(application, platform, hosts, False)(3)
+    first, last = ([
+        text.removeprefix(f"{rank} ")
+        for text in (tmp_path / "replayed").read_text().splitlines()
+        if text.startswith(f"{rank} ")
+    ] for rank in (0, 2))  # fmt: skip
+    assert first == ["init", *["isend 1 1 9 6", "wait 0 1 1", "send 1 2 9 6", "compute 1e+06",
+                               "recv 1 0 8 6", "send 1 0 7 6"] * 3, "finalize"]  # fmt: skip
+    assert last == ["init", *["irecv 1 1 9 6", "wait 1 2 1", "recv 1 2 9 6", "compute 1e+06",
+                              "send 1 0 8 6", "recv 1 0 7 6"] * 3, "finalize"]  # fmt: skip
+    assert sum(each.weight * each.time for each in found.phases) == pytest.approx(3 * 9 * 0.5)
+
+
+def test_operations_among_some_of_the_processes_are_not_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = fit([trace_of({rank: [("bcast_on", (n // 2, 8, 0, BYTE))] for rank in range(n)}) for n in (4, 6, 8)])
+    platform, hosts = stand_in(tmp_path, monkeypatch, "CRITICAL: action bcast_on is unknown\n", 1)
+    with pytest.raises(InputError, match=r"^bcast among some of the processes cannot be replayed, expected --hardware"):
+        by_replay(rows.application, platform, hosts, False)(12)
+
+
+@REAL
+def test_a_line_with_null_communications_is_replayed(tmp_path: Path) -> None:
+    application = fit([trace_of(line(n)) for n in (4, 6, 8)]).application
+    platform, hosts = write_machine(tmp_path, 12)
+    (found,) = predictions(by_replay(application, platform, hosts, False), "replay", [12], {}, False)
+    assert found.execution_time > 3e-3
 
 
 @REAL

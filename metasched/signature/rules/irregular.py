@@ -15,7 +15,7 @@ from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.transforms import PowerLaw
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, shifted
-from metasched.signature.traces.actions import AMONG_SOME, AMOUNTS, PEERS, TURN, Shape
+from metasched.signature.traces.actions import AMONG_SOME, AMOUNTS, BYTE, PEERS, TURN, Shape
 from metasched.signature.traces.exchanges import SENDS
 from metasched.signature.traces.folding import Loop, Node
 from metasched.signature.traces.matching import program_of
@@ -25,8 +25,6 @@ Floats = NDArray[np.float64]
 
 #: Represents the messages, and the computation before each.
 MESSAGE, WORK = Shape("sendRecv", 6), Shape("compute", 1)
-#: How bytes are numbered among the types of data.
-BYTES = -1.0
 
 
 def statistical(traces: Sequence[Trace]) -> Application:
@@ -87,7 +85,7 @@ def statistical(traces: Sequence[Trace]) -> Application:
 
 def _message(size: Attribute) -> Rule:
     there, back = shifted("line", 1, 0, 1), shifted("line", 1, 0, -1)
-    return Rule((size, there, size, back, _number(BYTES), _number(BYTES)))
+    return Rule((size, there, size, back, _number(BYTE), _number(BYTE)))
 
 
 def _number(value: float) -> Attribute:

@@ -41,8 +41,19 @@ NO_CALLS = ("compute", "init", "finalize", PART, TURN)
 WITHOUT_DATA = (*NO_CALLS, "sleep", "wait", "waitall", "waitany", "test", "testany", "barrier")
 #: Actions whose number is an amount, not a count.
 AMOUNTS = ("compute", "sleep")
-#: Bytes of each type that SimGrid numbers; those it does not number it counts in bytes (-1).
-TYPE_BYTES = {0: 8, 1: 4, 2: 1, 3: 2, 4: 8, 5: 4, 6: 1, -1: 1}
+#: The type MPI_BYTE, as SimGrid numbers it.
+BYTE = 6
+#: Bytes of the types that SimGrid 3.32 numbers. Those that a program defines are all -1, whatever their size.
+TYPE_BYTES = {
+    -1: 1,
+    **dict(enumerate((
+        *(8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1),  # MPI_DOUBLE, INT, CHAR, SHORT, ..., C_BOOL
+        *(1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8),  # INT8_T, ..., UINT64_T, complex numbers, AINT, OFFSET
+        *(8, 16, 16, 8, 8, 8, 16, 16),  # pairs: FLOAT_INT, LONG_INT, DOUBLE_INT, SHORT_INT, 2INT, ..., 2LONG
+        *(4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32),  # REAL, ..., COMPLEX32, INTEGER1, ..., LONG_DOUBLE_INT
+    ))),
+    59: 8,  # COUNT
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

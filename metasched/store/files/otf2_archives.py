@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.traces.actions import NULL, ActionTable
+from metasched.signature.traces.actions import BYTE, NULL, ActionTable
 from metasched.signature.traces.trace import Trace
 from metasched.store.files.recorded_traces import Recorded
 from metasched.store.files.ti_traces import MOST_EVENTS, MOST_PROCESSES
@@ -202,9 +202,9 @@ class _Events:
         peer = self._peer(process, event.communicator, int(event.receiver))
         call = process.calls[-1] if process.calls else "SEND"
         if call.startswith("SENDRECV"):
-            self._add(process, "sendRecv", int(event.msg_length), peer, 0, NULL, -1, -1)
+            self._add(process, "sendRecv", int(event.msg_length), peer, 0, NULL, BYTE, BYTE)
         else:
-            self._add(process, _SENDS.get(call, "send"), peer, int(event.msg_tag), int(event.msg_length), -1)
+            self._add(process, _SENDS.get(call, "send"), peer, int(event.msg_tag), int(event.msg_length), BYTE)
 
     def receive(self, process: _Process, event: Any) -> None:
         """A message that is received; that of MPI_Sendrecv completes what was sent there."""
@@ -214,27 +214,27 @@ class _Events:
             sent = (0.0, float(NULL))
             if process.actions and process.actions[-1][0] == "sendRecv":
                 sent = process.actions.pop()[1][:2]  # type: ignore[assignment]
-            self._add(process, "sendRecv", *sent, int(event.msg_length), peer, -1, -1)
+            self._add(process, "sendRecv", *sent, int(event.msg_length), peer, BYTE, BYTE)
         else:
-            self._add(process, "recv", peer, int(event.msg_tag), int(event.msg_length), -1)
+            self._add(process, "recv", peer, int(event.msg_tag), int(event.msg_length), BYTE)
 
     def post_send(self, process: _Process, event: Any) -> None:
         """A message that is sent without waiting."""
         peer = self._peer(process, event.communicator, int(event.receiver))
         call = process.calls[-1] if process.calls else "ISEND"
-        self._add(process, _SENDS.get(call, "isend"), peer, int(event.msg_tag), int(event.msg_length), -1)
+        self._add(process, _SENDS.get(call, "isend"), peer, int(event.msg_tag), int(event.msg_length), BYTE)
         process.requests[int(event.request_id)] = process.rank, peer, int(event.msg_tag)
 
     def post_receive(self, process: _Process, event: Any) -> None:
         """A message that will be received; from where, its completion tells."""
-        process.posted[int(event.request_id)] = self._add(process, "irecv", NULL, 0, 0, -1)
+        process.posted[int(event.request_id)] = self._add(process, "irecv", NULL, 0, 0, BYTE)
 
     def received(self, process: _Process, event: Any) -> None:
         """A posted receive that is complete."""
         peer, tag = self._peer(process, event.communicator, int(event.sender)), int(event.msg_tag)
         place = process.posted.pop(int(event.request_id), None)
         if place is not None:
-            numbers = (float(peer), float(tag), float(event.msg_length), -1.0)
+            numbers = (float(peer), float(tag), float(event.msg_length), float(BYTE))
             process.actions[place] = "irecv", numbers
         self._waited(process, peer, process.rank, tag)
 
@@ -268,7 +268,7 @@ class _Events:
         if rooted:
             root = int(getattr(event.root, "value", event.root))
             numbers = (*numbers, self._peer(process, event.communicator, root))
-        types = (-1,) * _TYPES.get(name, 1)
+        types = (BYTE,) * _TYPES.get(name, 1)
         if not all_of_them:
             name, numbers = f"{name}_on", (size, *numbers)
         self._add(process, name, *numbers, *types)

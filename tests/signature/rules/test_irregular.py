@@ -87,7 +87,7 @@ def test_parts_that_follow_no_rule_are_named_and_the_others_are_found() -> None:
         for names in (("allreduce", "barrier"), ("isend", "waitall", "compute")):
             assert named(made, rank, *names) == named(true, rank, *names)
     # One ring message and four drawn ones a step, each of 64 bytes.
-    assert named(made, 5, "sendRecv") == ["sendRecv 64 6 64 4 -1 -1"] * 12
+    assert named(made, 5, "sendRecv") == ["sendRecv 64 6 64 4 6 6"] * 12
     assert by_blocks(found.application, assumed())(64).phases
 
 

@@ -13,7 +13,7 @@ from benchmarks.signature.applications import APPLICATIONS
 from metasched.cli import main
 from metasched.records import InputError
 from metasched.signature.rules.expanding import lines
-from metasched.signature.traces.actions import NULL, ActionTable
+from metasched.signature.traces.actions import BYTE, NULL, ActionTable
 from metasched.signature.traces.folding import folded, length, unfolded
 from metasched.signature.traces.phases import Machine, phases_of
 from metasched.signature.traces.trace import trace_of
@@ -71,6 +71,20 @@ def test_actions_added_together_are_those_added_one_by_one(
     assert [together.text(each) for each in actions] == [single.text(each) for each in actions]
     assert [together.shapes[each] for each in together.shape] == [single.shapes[each] for each in single.shape]
     assert together.numbers == single.numbers
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [  # as MPI_Type_size tells them under SimGrid 3.32
+        (0, 8), (1, 4), (2, 1), (3, 2), (5, 4), (BYTE, 1), (7, 8), (11, 4), (14, 16), (16, 1), (18, 2), (24, 8),
+        (26, 16), (27, 32), (32, 16), (34, 8), (37, 16), (38, 4), (42, 8), (44, 16), (45, 4), (46, 2), (49, 16), (50, 32),
+        (59, 8), (-1, 1),
+    ],
+)  # fmt: skip
+def test_messages_have_the_bytes_of_the_types_that_simgrid_numbers(kind: int, size: int) -> None:
+    table = ActionTable()
+    assert table.volume(table.add("send", (1, 0, 10, kind))) == 10 * size
+    assert table.volume(table.add("allreduce", (10, 0, kind))) == 10 * size
 
 
 def test_the_bytes_of_operations_of_some_processes_count() -> None:

@@ -95,8 +95,8 @@ def test_an_archive_holds_the_calls_that_were_written(tmp_path: Path) -> None:
     assert len(found.trace.processes) == 4
     texts = [found.trace.table.text(action) for action in found.trace.processes[2].tolist()]
     calls = [text for text in texts if not text.startswith("compute")]
-    step = ["irecv 1 7 2000 -1", "isend 3 7 2000 -1", "waitall 2", "allreduce 8 0 -1"]
-    assert calls == ["init 0", *(6 * step), "bcast_on 2 40 2 -1", "sendRecv 24 3 24 1 -1 -1", "finalize 0"]
+    step = ["irecv 1 7 2000 6", "isend 3 7 2000 6", "waitall 2", "allreduce 8 0 6"]
+    assert calls == ["init 0", *(6 * step), "bcast_on 2 40 2 6", "sendRecv 24 3 24 1 6 6", "finalize 0"]
     # 1 ms of work and 5 us up to the call, in nanoseconds; the thread beside it is no process.
     assert texts[1] == "compute 1.005e+06"
     assert found.cut == ()
@@ -115,7 +115,7 @@ def test_from_archives_to_a_larger_run(tmp_path: Path, capsys: pytest.CaptureFix
     _done("fit", *signatures, "-o", str(tmp_path / "app.json"))
     _done("expand", str(tmp_path / "app.json"), "--processes", "32", "-o", str(tmp_path / "32.ti"))
     lines = (tmp_path / "32.ti_files" / "0_rank-4.txt").read_text().splitlines()
-    assert [line for line in lines if "irecv" in line] == 6 * ["3 irecv 2 7 250 -1"]
+    assert [line for line in lines if "irecv" in line] == 6 * ["3 irecv 2 7 250 6"]
     capsys.readouterr()
     _done("extract", str(tmp_path / "16" / "traces.otf2"), "-o", signatures[-1], "--json")
     document = json.loads(capsys.readouterr().out)
