@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isqrt
@@ -55,8 +56,9 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     """
     by_count = {len(trace.processes): trace for trace in traces}
     counts = sorted(by_count)
-    if len(counts) < len(traces):
-        raise InputError("two signatures have the same number of processes, expected one of each")
+    for count, many in Counter(len(trace.processes) for trace in traces).items():
+        if many > 1:
+            raise InputError(f"there are {many} signatures of {count} processes, expected one of each number")
     if len(counts) < FEWEST:
         listed = ", ".join(map(str, counts))
         raise InputError(

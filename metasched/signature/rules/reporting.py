@@ -92,11 +92,11 @@ def valid_counts(application: Application) -> str:
 
 
 def checked_count(application: Application, count: int) -> None:
-    """Refuse a count for which the rules are not valid, and name the nearest ones that are."""
+    """Refuse a count for which the rules are not valid, and name the nearest below and above it that are."""
     if count < 1 or [*_possible(application, [count])]:
         return
-    outwards = (each for far in range(1, count + 64) for each in (count - far, count + far) if each > 0)
-    nearest = " or ".join(map(str, sorted(islice(_possible(application, outwards), 2))))
+    below, above = range(count - 1, 0, -1), range(count + 1, 2 * count + 64)
+    nearest = " or ".join(str(each) for way in (below, above) for each in islice(_possible(application, way), 1))
     raise InputError(
         f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {nearest}"
     )

@@ -201,7 +201,7 @@ def predictions(
                 "a processor for each process?",
             )
     else:
-        warnings = ("no run was timed: the interval is that of the engine in general",)
+        warnings = ("no timed run was predicted to compare: the interval is that of the engine in general",)
     found = []
     for count in counts:
         of_count = timed[count]

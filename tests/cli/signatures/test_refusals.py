@@ -82,7 +82,7 @@ def test_runs_of_other_programs_or_workloads_are_refused(
 def test_fewer_than_three_counts_say_what_can_still_be_told(told: Callable[..., Answer]) -> None:
     files = [extracted(told, 4), extracted(told, 8)]
     refused(told("fit", *files, "-o", "app.json"), "each run alone still gives its phases", "app.json")
-    refused(told("fit", *files, files[0], "-o", "app.json"), "same number of processes", "app.json")
+    refused(told("fit", *files, files[0], "-o", "app.json"), "there are 2 signatures of", "app.json")
 
 
 def test_rules_that_the_counts_leave_open_name_the_run_that_would_decide(
