@@ -44,6 +44,11 @@ class _SplitError(Exception):
         self.parts = parts
 
 
+def _called(group: Group, instruction: Instruction, size: float) -> str:
+    amount = f" of {size:g} bytes" if instruction.values else ""
+    return f"{group.label}[{group.ranks.start}] calls {instruction.kind}{amount} at line {instruction.line}"
+
+
 def _first(times: Floats | float) -> float:
     """The time of a group's first process."""
     return float(times[0]) if isinstance(times, np.ndarray) else times
@@ -382,12 +387,8 @@ class Simulation:
             raise ArithmeticError(f"the data size is {size:g}, expected a number of at least 0")
         there = self.meetings.setdefault(labels, [])
         if there and (there[0][1].kind, there[0][2]) != (instruction.kind, size):
-            other, earlier, amount = there[0]
             raise InputError(
-                f"{group.label}[{group.ranks.start}] calls {instruction.kind} of {size:g} bytes at line "
-                f"{instruction.line}, where {other.label}[{other.ranks.start}] calls {earlier.kind} of {amount:g} "
-                f"bytes at line {earlier.line}",
-                where=self.application.name,
+                f"{_called(group, instruction, size)}, where {_called(*there[0])}", where=self.application.name
             )
         there.append((group, instruction, size))
 

@@ -182,10 +182,8 @@ def _show(outcome: Outcome) -> None:
     output.show(table)
     output.say(f"execution time {_fixed(outcome.execution_time, 6)} s")
     if not math.isnan(outcome.energy):
-        output.say(
-            f"energy {_energy(outcome.energy)}, power {outcome.mean_power:.6g} W on average, "
-            f"{outcome.peak_power:.6g} W at most"
-        )
+        mean = "" if math.isnan(outcome.mean_power) else f"{outcome.mean_power:.6g} W on average, "
+        output.say(f"energy {_energy(outcome.energy)}, power {mean}{outcome.peak_power:.6g} W at most")
     if not math.isnan(outcome.success):
         chance = f"probability that no node fails during the run {outcome.success:.6g}"
         ends = "never" if math.isinf(outcome.expected_completion) else f"{outcome.expected_completion:.6g} s"

@@ -42,6 +42,8 @@ def test_an_outcome_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_not_known_is_left_out_and_what_never_ends_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     unknown = replace(WHOLE, energy=math.nan, success=math.nan, labels={"w": LabelOutcome(3, 12.5, math.nan)})
     assert shown(capsys, unknown)[1:] == ["w 3 12.500000 -", "execution time 12.500000 s"]
+    empty = replace(WHOLE, execution_time=0.0, energy=0.0, mean_power=math.nan)
+    assert shown(capsys, empty)[3] == "energy 0.000 Wh, power 600 W at most"
     endless = replace(WHOLE, execution_time=1e9, success=0.0, expected_completion=math.inf)
     assert shown(capsys, endless)[2::2] == [
         "execution time 1e+09 s",

@@ -77,8 +77,8 @@ def test_actions_added_together_are_those_added_one_by_one(
     ("kind", "size"),
     [  # as MPI_Type_size tells them under SimGrid 3.32
         (0, 8), (1, 4), (2, 1), (3, 2), (5, 4), (BYTE, 1), (7, 8), (11, 4), (14, 16), (16, 1), (18, 2), (24, 8),
-        (26, 16), (27, 32), (32, 16), (34, 8), (37, 16), (38, 4), (42, 8), (44, 16), (45, 4), (46, 2), (49, 16), (50, 32),
-        (59, 8), (-1, 1),
+        (26, 16), (27, 32), (32, 16), (34, 8), (37, 16), (38, 4), (42, 8), (44, 16), (45, 4), (46, 2), (49, 16),
+        (50, 32), (59, 8), (-1, 1),
     ],
 )  # fmt: skip
 def test_messages_have_the_bytes_of_the_types_that_simgrid_numbers(kind: int, size: int) -> None:
