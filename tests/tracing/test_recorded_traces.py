@@ -221,12 +221,12 @@ def test_times_under_valgrind_are_not_the_programs(tmp_path: Path) -> None:
         read_recorded(counted(tmp_path / "mixed", "valgrind", "time"))
 
 
-def test_a_missing_process_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_missing_process_is_named(tmp_path: Path, rank: int) -> None:
     folder = pair(tmp_path / "run", 5)
-    (folder / "rank-1").unlink()
-    with pytest.raises(
-        InputError, match="process 1 of 2 is missing, expected one that ran a second, on a node that has the folder"
-    ):
+    (folder / f"rank-{rank}").unlink()
+    said = f"process {rank} of 2 is missing, expected one that ran a second, on a node that has the folder"
+    with pytest.raises(InputError, match=said):
         read_recorded(folder)
 
 

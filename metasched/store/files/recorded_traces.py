@@ -153,7 +153,9 @@ def read_recorded(folder: Path) -> Recorded:
     InputError
         With the file, the row and what was expected, or the process that is missing.
     """
-    first = _read(folder / "rank-0")
+    # Any file tells how many processes there are, also where the first was killed before it wrote one.
+    place = folder / "rank-0"
+    first = _read(place if place.is_file() else min(folder.glob("rank-*"), default=place))
     if not 1 <= first.count <= MOST_PROCESSES:
         raise InputError(f"has {first.count} processes, expected from 1 to {MOST_PROCESSES}", where=str(folder))
     processes: list[_Process] = []
@@ -166,7 +168,7 @@ def read_recorded(folder: Path) -> Recorded:
                 "folder and the launcher's environment",
                 where=str(folder),
             )
-        one = first if rank == 0 else _read(path)
+        one = first if rank == first.rank == 0 else _read(path)
         if (one.rank, one.count) != (rank, first.count):
             raise InputError(
                 f"is of process {one.rank} of {one.count}, expected {rank} of {first.count}", where=str(path)
