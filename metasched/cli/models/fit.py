@@ -161,7 +161,7 @@ def predict(
         per_node = settings.processes_per_node and settings.processes_per_node * settings.threads
         joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads, per_node)
         found = replace(found, warnings=(*found.warnings, *joules.warnings))
-    taken = not cpus or not links
+    taken = [f"CPU {expected[0]:.3g}"] * (not cpus) + [f"{plain(expected[1])} Mbit/s"] * (not links)
     if as_json:
         loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}
         measured: dict[str, Any] = {}
@@ -179,7 +179,7 @@ def predict(
             f"{plain(joules.execution_time)} J, {level:.0%} interval {least} J to {most} J; {watts} W on average"
         )
     if taken:
-        output.say(f"with CPU {expected[0]:.3g} and {plain(expected[1])} Mbit/s, the usual values of the runs")
+        output.say(f"with {' and '.join(taken)}, the usual value{'s' * (len(taken) > 1)} of the runs")
     output.say(f"model: {found.model}")
     output.warn(found.warnings)
 

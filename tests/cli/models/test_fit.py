@@ -356,7 +356,8 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     asked = ("predict", str(tmp_path / "m.json"), "--problem-size", "500", "--processors", "2")
     found = []
     for words in (("fit", str(table), "-o", str(tmp_path / "m.json"), "--method", "published"), (*asked, "--json"),
-                  (*asked, "--cpu", "0.5", "--bandwidth", "10000", "--json"), asked):  # fmt: skip
+                  (*asked, "--cpu", "0.5", "--bandwidth", "10000", "--json"), asked,
+                  (*asked, "--cpu", "0.7"), (*asked, "--bandwidth", "20")):  # fmt: skip
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main([*words])
@@ -366,6 +367,8 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     assert without.pop("loads") == {"available_cpu": 0.5, "available_bandwidth": 10_000.0}
     assert without == with_them
     assert "with CPU 0.5 and 10000 Mbit/s, the usual values of the runs" in found[3]
+    assert "with 10000 Mbit/s, the usual value of the runs" in found[4]
+    assert "with CPU 0.5, the usual value of the runs" in found[5]
 
 
 @pytest.mark.parametrize("lacks", ["cluster", "min_avg_avail_bw"])

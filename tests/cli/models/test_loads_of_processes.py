@@ -55,7 +55,7 @@ def test_one_value_is_that_of_all_processes_and_usual_ones_are_said(
         assert (status, found["execution_time"]) == (0, pytest.approx(by_hand.execution_time))
         assert ("loads" in found) == said
     status, out, _ = call(capsys, *ask(model, "--cpu", CPUS))
-    assert f"with CPU 0.5 and {usual:.4g} Mbit/s, the usual values of the runs" in " ".join(out.split())
+    assert f"with {usual:.4g} Mbit/s, the usual value of the runs" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
