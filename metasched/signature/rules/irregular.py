@@ -44,7 +44,7 @@ def statistical(traces: Sequence[Trace]) -> Application:
     ...     return trace_of({r: each(r, n) for r in range(n)})
     >>> made = expanded(statistical([run(n) for n in (4, 8, 16)]), 32)
     >>> [made.table.text(action) for action in made.processes[5]]
-    ['compute 250000', 'sendRecv 64 6 64 4 -1 -1', 'turn']
+    ['compute 250000', 'sendRecv 64 6 64 4 6 6', 'turn']
     """
     counts = [len(trace.processes) for trace in traces]
     marked = any(shape.name == TURN for trace in traces for shape in trace.table.shapes)
