@@ -122,14 +122,14 @@ def _by_placement(
 
 
 def _asked(settings: Configuration, question: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """What the daemon says; None where it cannot be asked, with why it refuses where it does."""
-    from metasched.client.connection import ask_configured
+    """What the daemon says; None where it cannot be asked, with why where it denies who asks."""
+    from metasched.client.connection import DeniedError, ask_configured
 
     try:
         return ask_configured(settings.listen, "POST", "/v1/walltimes", question), ""
     except RuntimeError:
         return None, ""
-    except InputError as error:
+    except DeniedError as error:
         return None, str(error)
 
 
