@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, Valid
 from metasched.json_numbers import read_finite
 from metasched.queueing.network import LARGEST, MOST_JOBS, MOST_SERVERS, JobClass, Network, Station
 from metasched.records import InputError
-from metasched.validation import Located
+from metasched.validation import Located, first_error
 from monitors.validated_fields import ValidatedFields
 
 #: Longest document that is read, in characters.
@@ -96,10 +96,7 @@ def _network(document: object, where: str) -> Network:
     try:
         case = _CASE.validate_python(document)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        path = ".".join(str(part) for part in first["loc"])
-        given = "" if isinstance(first["input"], (dict, list)) else f" (found {str(first['input'])[:40]!r})"
-        raise InputError(f"{path or 'network'}: {first['msg'].lower()}{given}", where=where) from None
+        raise InputError(first_error(error), where=where) from None
     names = [entry.name for entry in case.classes]
     with Located(where):
         stations = tuple(_station(entry, names) for entry in case.stations)

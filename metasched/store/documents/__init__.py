@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from metasched.predictors.contract import Predictor, Saved
 from metasched.records import InputError
 from metasched.store.documents.parts import checked
+from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
 
 #: The type of a document, and the only version of its layout so far.
@@ -79,9 +80,7 @@ def dump(predictor: Predictor) -> str:
     try:
         return str(document_of(predictor).model_dump_json())
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise InputError(f"a {predictor.name} predictor cannot be saved: {place}: {first['msg']}") from None
+        raise InputError(f"a {predictor.name} predictor cannot be saved: {first_error(error)}") from None
 
 
 def readable(form: object, version: object, method: object) -> bool:

@@ -18,6 +18,7 @@ from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, MOST_PARAMETERS, InputError, Run, Settings
+from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
 
 Number = TypeVar("Number")
@@ -257,5 +258,4 @@ def checked(kind: type[Document], text: str, where: str) -> Document:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "json_invalid":
             raise InputError(f"not a whole JSON document ({first['ctx']['error']})", where=where) from None
-        place = ".".join(str(step) for step in first["loc"])
-        raise InputError(f"{place}: {first['msg']}", where=where) from None
+        raise InputError(first_error(error), where=where) from None
