@@ -22,6 +22,8 @@ LABELS = ("user", "account", "name", "partition", "qos", "executable", "state")
 NEARLY = 0.9
 #: How a job ended, as Slurm calls it; other formats are put into these words.
 COMPLETED, FAILED, CANCELLED, TIMEOUT = "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"
+#: A job that ran for this share of its limit reached it, where its end state is unknown or does not tell.
+AT_LIMIT = 0.99
 
 
 def job_key(job: str, start: float) -> int:

@@ -18,7 +18,17 @@ from itertools import chain
 
 import numpy as np
 
-from metasched.history.job_log import CANCELLED, COMPLETED, FAILED, LABELS, JobLog, digest_of, job_key
+from metasched.history.job_log import (
+    AT_LIMIT,
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    LABELS,
+    TIMEOUT,
+    JobLog,
+    digest_of,
+    job_key,
+)
 from metasched.records import InputError
 from metasched.slurm_times import span
 
@@ -182,7 +192,7 @@ def read_log(lines: Iterable[str]) -> JobLog:
     return columns.log()
 
 
-#: How a job ended, by the status of SWF; -1 means unknown.
+#: How a job ended, by the status of SWF; -1 means unknown. It has none for those that were ended by their limits.
 SWF_STATES = {0: FAILED, 1: COMPLETED, 5: CANCELLED}
 
 
@@ -211,7 +221,9 @@ def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
             continue
         names = {label: cells[place] for place, label in labels.items() if len(cells) > place and cells[place] != "-1"}
         if status in SWF_STATES:
-            names["state"] = SWF_STATES[int(status)]
+            state = SWF_STATES[int(status)]
+            cut = state != COMPLETED and 0 < AT_LIMIT * request <= run
+            names["state"] = TIMEOUT if cut else state
         columns.add(cells[0], began + submit, run, used if used > 0 else asked, request, names, wait)
 
 

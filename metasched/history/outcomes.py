@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.history.job_log import CANCELLED, COMPLETED, TIMEOUT
+from metasched.history.job_log import AT_LIMIT, CANCELLED, COMPLETED, TIMEOUT
 from metasched.history.submission import Submission
 
 #: A job that ends otherwise than well within so long (s), or this share of its limit where that is less, failed early.
 EARLY, EARLY_SHARE = 300.0, 0.1
-#: A job that ran for this share of its limit reached it, if its end state is unknown.
-AT_LIMIT = 0.99
 #: As how many jobs the next wider key counts, and what share of its count each older job keeps when another is added.
 PRIOR, MEMORY = 8.0, 0.99
 #: Keys that are remembered; beyond, the one that was made first is forgotten.

@@ -56,6 +56,20 @@ def test_swf_is_read_and_what_is_wrong_with_it_is_counted() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("status", "run", "limit", "state"),
+    [
+        (0, 300, 300, "TIMEOUT"), (5, 310, 300, "TIMEOUT"), (0, 298, 300, "TIMEOUT"), (0, 200, 300, "FAILED"),
+        (5, 200, 300, "CANCELLED"), (0, 300, -1, "FAILED"), (1, 300, 300, "COMPLETED"), (-1, 300, 300, ""),
+    ],
+)  # fmt: skip
+def test_what_swf_calls_failed_or_cancelled_at_its_limit_was_ended_by_it(
+    status: int, run: int, limit: int, state: str
+) -> None:
+    """The format has no word for it."""
+    assert read_log([f"1 0 0 {run} 4 -1 -1 4 {limit} -1 {status} 7"]).named("state") == [state]
+
+
 def test_times_of_swf_count_from_the_start_that_its_header_states() -> None:
     assert read_log(["; UnixStartTime: 1735689600", *SWF]).submit_time.tolist() == [
         1735689600.0 + each for each in (0.0, 4.0, 5.0, 7.0)
