@@ -104,8 +104,8 @@ def _expected(question: ExpectIn, history: JobHistory, sized: SizedJobs, now: fl
         executable=question.executable, partition=question.partition, account=question.account,
     )  # fmt: skip
     return sized.predict(
-        found, question.name, question.processors, cluster=question.cluster, partition=question.partition,
-        user=question.user,
+        found, question.name, question.processors, cluster=question.cluster,
+        partition=question.partition or history.usual(question.user, question.cluster)[0], user=question.user,
     )  # fmt: skip
 
 

@@ -355,14 +355,13 @@ class JobHistory:
         InputError
             When nothing is known of the cluster, or there are several and none is named.
         """
-        user = self.called(user)
+        usual = self.usual(user, cluster)
+        job = submission(
+            self.called(user), processors, limit, name=name, executable=executable, partition=partition or usual[0],
+            account=account or usual[1],
+        )  # fmt: skip
         with self._lock:
             known = self._named(cluster)
-            usual = known.usual.get(user, ("", ""))
-            job = submission(
-                user, processors, limit, name=name, executable=executable, partition=partition or usual[0],
-                account=account or usual[1],
-            )  # fmt: skip
             found, reason = known.past.expect(job, now), known.past.reason(job, now)
             chances = known.outcomes.chances(job)
         return {
@@ -370,6 +369,11 @@ class JobHistory:
             "reason": reason, "early_failure": chances.early_failure, "time_limit": chances.time_limit,
             "requested_time": limit, "processors": processors, "complete": self.ready,
         }  # fmt: skip
+
+    def usual(self, user: str, cluster: str | None = None) -> tuple[str, str]:
+        """Partition and account of a user's last job, empty where it names none; raises as :meth:`predict` does."""
+        with self._lock:
+            return self._named(cluster).usual.get(self.called(user), ("", ""))
 
     def knows(self, cluster: str | None) -> bool:
         """Whether anything is known of a cluster, or of the only one."""

@@ -27,6 +27,7 @@ from metasched.service.learning.accounting import Accounting
 from metasched.service.state import job_history
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.queues import Queues
+from metasched.service.state.sized_jobs import SizedJobs
 from metasched.store.database.store import Store
 from metasched.store.pseudonyms import key_location
 from tests.service.daemons import running
@@ -580,6 +581,23 @@ def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemo
     daemon.job_history.take("d", read_log(past()))  # of another cluster, which does not have the partition
     assert ada.post("/v1/waits", json=question).json()["run_time"] == answer["run_time"] < 700
     assert ada.post("/v1/history/forget", json={"user": "bob"}).status_code == 403
+
+
+def test_a_model_is_asked_for_the_platform_of_the_users_last_partition(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partitions: list[str] = []
+
+    def predict(sized: SizedJobs, expected: dict[str, Any], name: str, processors: int, **more: Any) -> dict[str, Any]:
+        partitions.append(more["partition"])
+        return expected
+
+    monkeypatch.setattr(SizedJobs, "predict", predict)
+    ada = _as(daemon, "reader", "ada")
+    question = {"user": "ada", "processors": 4, "requested_time": 7200, "name": "solve", "cluster": "c"}
+    for more in ({}, {"partition": "q"}):
+        assert ada.post("/v1/history/predictions", json=question | more).status_code == 200
+    assert partitions == ["p", "q"]
 
 
 def test_the_dashboard_shows_jobs_that_wait_and_nothing_in_them_comes_alive(daemon: Daemon) -> None:
