@@ -295,10 +295,11 @@ def _table(document: dict[str, Any]) -> Table:
     """A table of the results for a terminal."""
     replays = f"mean of {document['shakes']} perturbed replays" if document["shakes"] else "one replay"
     table = Table(
-        title=f"{document['jobs']:,} jobs, {document['processors']} processors, {document['policy']}, "
-        f"{document['predictor']}",
+        title=f"{number_of(document['jobs'], 'job', '', ',')}, {number_of(document['processors'], 'processor')}, "
+        f"{document['policy']}, {document['predictor']}",
         box=box.SIMPLE, show_header=False,
     )  # fmt: skip
+    judged = number_of(document["waits_judged"], "wait", "", ",")
     rows: list[tuple[str, float | None, str]] = [
         ("mean absolute error of run times", document["mae"], "{:,.0f} s"),
         ("median absolute error", document["median_error"], "{:,.0f} s"),
@@ -306,7 +307,7 @@ def _table(document: dict[str, Any]) -> Table:
         ("coverage of 90 % intervals", document["interval_coverage"], "{:.1%}"),
         (f"average bounded slowdown, {replays}", document["avebsld"], "{:.2f}"),
         ("mean wait", document["mean_wait"], "{:,.0f} s"),
-        (f"mean absolute error of {document['waits_judged']:,} waits", document["wait_mae"], "{:,.0f} s"),
+        (f"mean absolute error of {judged}", document["wait_mae"], "{:,.0f} s"),
         ("the same simulation with requested times", document["wait_mae_of_requests"], "{:,.0f} s"),
         ("coverage of 90 % wait intervals", document["wait_coverage"], "{:.1%}"),
     ]
