@@ -113,6 +113,9 @@ def test_a_cluster_draws_what_its_jobs_and_its_idle_nodes_do() -> None:
     drained = np.array([True, False, False, False, False])
     assert draw_of(replace(cluster, hardware=hardware, up=drained), [job, far, unknown]) == found
     assert draw_of(replace(cluster, hardware=hardware, up=drained), [job, far]) == not_reported
+    # A node that is reported as switched off is on when a job runs there.
+    woken = RunningJob(("n4",), (1,), 10.0, 0.0, power=50.0)
+    assert draw_of(cluster, [job, far, unknown, woken]).unused == found.unused + 0.5
     # With a job on one node, or on three where two and a half are idle.
     whole = found.most(np.array([2, 5]), np.array([90.0, 90.0]), np.array([20.0, 0.0]))
     margin = math.sqrt(0.9 * 800.0 + 0.1 * 40.0**2)
