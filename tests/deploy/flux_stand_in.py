@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import importlib.util
 import os
-import shutil
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+from deployed_files import copy_deployed
+
 SPEC: dict[str, Any] = {
     "version": 1,
     "resources": [{"type": "slot", "count": 2, "label": "task", "with": [{"type": "core", "count": 1}]}],
@@ -40,8 +40,7 @@ class Jobspec:
 
 def frobbed(folder: Path, conf: str, spec: dict[str, Any] = SPEC, breaks: str = "", *, shared: bool = True) -> Any:
     """The attributes of a job after the plugin with these settings; an exception of it would reject the job."""
-    for path in (*(DEPLOYED / "flux").iterdir(), *((DEPLOYED / "hooks").iterdir() if shared else ())):
-        shutil.copy(path, folder)
+    copy_deployed(folder, "flux", *(["hooks"] if shared else []))
     (folder / "hooks.conf").write_bytes(os.fsencode(conf))
     flux = {name: types.ModuleType(name) for name in ("flux", "flux.job", "flux.job.frobnicator")}
     vars(flux["flux.job.frobnicator"])["FrobnicatorPlugin"] = type("FrobnicatorPlugin", (), {"__init__": _configured})

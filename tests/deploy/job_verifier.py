@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+from deployed_files import copy_deployed
+
 #: What the server tells of a job of two processors, as Grid Engine 8.1.9 does.
 JOB = {
     "VERSION": "1.0", "CONTEXT": "server", "CLIENT": "qmaster", "USER": "root", "GROUP": "root", "JOB_ID": "7",
@@ -25,9 +25,7 @@ class Verifier:
     """A verifier that runs, in a folder of its own with these lines of hooks.conf, behind the site's if it has one."""
 
     def __init__(self, folder: Path, conf: str, site: str = "") -> None:
-        for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
-            if path.is_file():
-                shutil.copy(path, folder)
+        copy_deployed(folder, "gridengine", "hooks")
         (folder / "hooks.conf").write_bytes(os.fsencode(conf))
         if site:
             (folder / "site-jsv").write_text(site)

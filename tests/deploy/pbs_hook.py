@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+from deployed_files import copy_deployed
+
 STAND_IN = Path(__file__).with_name("pbs_stand_in.py")
 QUEUEJOB, JOBOBIT = 1, 0x800000
 #: The alarm of the hook (s): the server rejects what takes longer.
@@ -37,8 +37,7 @@ def hooked(
     shared: bool = True,
 ) -> dict[str, Any]:
     """What became of a job for which an event happens, with these settings; ``breaks`` is what the server refuses."""
-    for path in (*(DEPLOYED / "pbs").iterdir(), *((DEPLOYED / "hooks").iterdir() if shared else ())):
-        shutil.copy(path, folder)
+    copy_deployed(folder, "pbs", *(["hooks"] if shared else []))
     hook = folder / "metasched_pbs.py"
     hook.write_text(hook.read_text().replace("/etc/pbs/metasched", str(folder)))
     (folder / "hooks.conf").write_bytes(os.fsencode(f"state = {folder}\n{conf}"))

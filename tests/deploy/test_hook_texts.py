@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deployed_files import DEPLOYED
 
 from metasched.doctor import hook_settings
 from metasched.jobs import LONGEST_MARK, read_mark
 from tests.deploy import pbs_hook
-from tests.deploy.job_verifier import DEPLOYED, JOB, Verifier
+from tests.deploy.job_verifier import JOB, Verifier
 from tests.system.bad_daemons import Bad, changed
 from tests.system.test_lua_hook import LUA, driven
 
@@ -54,7 +55,8 @@ LINES = {
 
 
 def by_python(folder: Path) -> Any:
-    found = importlib.util.spec_from_file_location("deployed_hooks", DEPLOYED / "hooks" / "metasched_hooks.py")
+    path = shutil.copy(DEPLOYED / "hooks" / "metasched_hooks.py", folder)  # Python compiles it beside the file
+    found = importlib.util.spec_from_file_location("deployed_hooks", path)
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from deployed_files import copy_deployed
 
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.flux import check_flux
@@ -20,15 +21,13 @@ from metasched.doctor.pbs import check_pbs
 from tests.doctor.test_doctor import answer
 from tests.installation.oar_rules import installed
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
 RESOURCE = {"resource_id": 1, "network_address": "n1", "type": "default", "state": "Alive", "cluster": "new"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for hooks and commands, beside a daemon that answers."""
-    for path in (DEPLOYED / "hooks").iterdir():
-        shutil.copy(path, tmp_path)
+    copy_deployed(tmp_path, "hooks")
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(tmp_path / "d.sock"))
     listening.listen()
@@ -42,8 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def hooks(folder: Path, scheduler: str, **changed: str) -> None:
-    for path in (DEPLOYED / scheduler).iterdir():
-        shutil.copy(path, folder)
+    copy_deployed(folder, scheduler)
     every = {"socket": f"{folder}/d.sock", "cluster": scheduler} | changed
     (folder / "hooks.conf").write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
 

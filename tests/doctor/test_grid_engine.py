@@ -10,20 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from deployed_files import copy_deployed
 
 from metasched.doctor.findings import User
 from metasched.doctor.grid_engine import check_grid_engine
 from metasched.doctor.hook_settings import TELL
 from tests.doctor.test_doctor import answer
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The hooks as they should be, a daemon that answers, and a cell that calls them."""
-    for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
-        shutil.copy(path, tmp_path)
+    copy_deployed(tmp_path, "gridengine", "hooks")
     (tmp_path / "state").mkdir()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(tmp_path / "d.sock"))

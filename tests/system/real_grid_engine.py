@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+from deployed_files import copy_deployed
+
 PROGRAMS = Path("/usr/lib/gridengine")
 HOSTS = ("n1", "n2", "n3", "n4")
 TIMEOUT = 60.0
@@ -142,9 +143,7 @@ class GridEngine:
         # Grid Engine takes a file for unchanged that is as old as before, in whole seconds.
         (self.folder / "edit").write_text('#!/bin/sh\nsed -i "$EDIT" "$1"\ntouch -d "+5 seconds" "$1"\n')
         (self.folder / "edit").chmod(0o755)
-        for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
-            if path.is_file():
-                shutil.copy(path, self.folder / "hooks")
+        copy_deployed(self.folder / "hooks", "gridengine", "hooks")
         self.hooks({"socket": str(self.folder / "nobody.sock")})
         (self.folder / "setup").write_text(SETUP.format(folder=self.folder, programs=PROGRAMS))
         with (self.folder / "setup.log").open("wb") as log:
