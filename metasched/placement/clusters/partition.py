@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -91,6 +92,11 @@ class Partition:
     def processors_per_node(self) -> float:
         """Processors of a node that is up, on average; the free ones where only these are known."""
         return (self.total or int(self.state.processors.sum())) / max(int(self.state.up.sum()), 1)
+
+    def longest(self, holder: Holder) -> float:
+        """The longest that a job of somebody may run there (s), infinite without a limit."""
+        limits = self.time_limit, self.limits(holder).time
+        return min((limit for limit in limits if limit is not None), default=math.inf)
 
     def load_of(self, processes: float) -> float:
         """So many processes on a node by its processors; 0 where it is not known how many there are."""

@@ -170,11 +170,9 @@ class Placer:
             shape = found.resource_set
             if (len(shape.nodes), shape.place[1:]) != (len(sets.nodes), sets.place[1:]):
                 continue
-            allowed = each.limits(holder)
-            if not allowed.admit(len(shape.nodes)):
+            if not each.limits(holder).admit(len(shape.nodes)):
                 continue
-            longest = min((limit for limit in (each.time_limit, allowed.time) if limit is not None), default=math.inf)
-            if max(ask.time_limit or 0.0, found.slowdown * found.prediction.interval.high) <= longest:
+            if max(ask.time_limit or 0.0, found.slowdown * found.prediction.interval.high) <= each.longest(holder):
                 reaches[each.name] = _reach(found)
         ties = near_ties(reaches)
         # A partition that completes earlier only in this shape was not the best one for other reasons.

@@ -105,9 +105,8 @@ def _time_limit(
     found = predict_one(predictor, ask.problem_size, p, cpu, bandwidth, level, counted.doubt(p, level))
     high = found.interval.high * best.slowdown * configuration.time_limit_margin
     wanted = 60.0 * math.ceil(high / 60.0) if math.isfinite(high) else math.inf
-    accounted = chosen.limits(holder_of(ask)).time
-    limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit, accounted) if limit is not None]
-    return min(limits) if math.isfinite(min(limits)) else None
+    limit = min(wanted, math.inf if ask.time_limit is None else ask.time_limit, chosen.longest(holder_of(ask)))
+    return limit if math.isfinite(limit) else None
 
 
 def _common_feature(state: ClusterState, nodes: tuple[str, ...]) -> str:

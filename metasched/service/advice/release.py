@@ -66,9 +66,8 @@ def _partitions(advice: AdvisedPlacement, view: View, scheduler: str, own: str, 
     names, holder, processors = [own], holder_of(advice.question), advice.answer.processors or 1
     for each in usable_for(view, advice.question):
         allowed = each.limits(holder)
-        longest = min(most for most in (each.time_limit, allowed.time, math.inf) if most is not None)
         room = min(most for most in (each.total, allowed.processors, math.inf) if most is not None)
-        admitted = allowed.admit(advice.answer.node_count or 1) and limit <= longest and processors <= room
+        admitted = allowed.admit(advice.answer.node_count or 1) and limit <= each.longest(holder) and processors <= room
         if each.scheduler == scheduler and each.name != own and admitted:
             names.append(each.name)
     return names if len(names) > 1 else []
