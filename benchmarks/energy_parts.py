@@ -45,7 +45,8 @@ from benchmarks.testbed.metered import STALLED
 from benchmarks.testbed.timeline import Series
 from metasched.placement.clusters.power_draw import together
 from metasched.placement.ranking.objective import Objective
-from metasched.predictors.contract import ByColumns, Columns, Predictions, Predictor
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import Run, Settings
 
 #: Futures drawn for each decision, and the normal quantile of the margin kept under a cap.

@@ -20,7 +20,8 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from metasched.predictors.contract import Predictor, under
+from metasched.predictors.abilities import under
+from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, PARAMETER, InputError, Request, Run

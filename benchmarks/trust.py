@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.testbed.catalogue import DESIGN, JUDGED, TABLE_3, TABLE_4
 from benchmarks.verdicts import Target, table
-from metasched.predictors.contract import columns_of
+from metasched.predictors.columns import columns_of
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Outcome, follow
 from metasched.predictors.robust.drift import Drift, Surprise

@@ -18,7 +18,8 @@ from metasched.placement.loads.forecast import RecordedLoads
 from metasched.placement.loads.staleness import with_loads
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import Question
-from metasched.predictors.contract import Predictor, on_platform, under
+from metasched.predictors.abilities import on_platform, under
+from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from monitors.forecasters.sets import HISTORY
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 
 from metasched.fitting import METHODS, fit
 from metasched.frames import rows_by_settings
-from metasched.predictors.contract import under
+from metasched.predictors.abilities import under
 from metasched.records import DEFAULT_SETTINGS, Run, Settings, check_level
 from metasched.store import documents
 from metasched.store.files.runs import REQUEST_COLUMNS

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Predictions, Predictor, under
+from metasched.predictors.abilities import under
+from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import (
     DEFAULT_SETTINGS,
     PARAMETER,

@@ -53,7 +53,7 @@ ORDER = {
     "metasched.records": ["errors", "settings", "loads", "predictions", "runs", "placements"],
     "metasched.predictors": [
         *(
-            "contract",
+            *("contract", "columns", "abilities"),
             "load_doubt",
             "memory",
             "gaussian_process",

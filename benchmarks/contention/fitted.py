@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.contention.judge import BANDWIDTH, CoRun
 from benchmarks.testbed.catalogue import JUDGED
-from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.abilities import computing_share
+from metasched.predictors.contract import Predictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.runs import read_runs

@@ -20,7 +20,8 @@ from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.timeline import Series, lowest
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import RecordedLoads
-from metasched.predictors.contract import ByColumns, Columns, Predictions
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Predictions
 from metasched.records import Run
 
 Floats = NDArray[np.float64]

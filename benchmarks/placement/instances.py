@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from candidate_functions.terms import evaluate, positions
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
-from metasched.predictors.contract import ByColumns, Columns, Predictions
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Predictions
 from metasched.records import Run
 
 Floats = NDArray[np.float64]

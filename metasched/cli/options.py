@@ -100,7 +100,7 @@ def loads_to_expect(model: Any, cpu: float | None, bandwidth: float | None) -> t
 
 def on_one_platform(known: Any, platform: str | None) -> Any:
     """The predictor of a platform, by default the one with the most runs; InputError if the model is of another."""
-    from metasched.predictors.contract import on_platform
+    from metasched.predictors.abilities import on_platform
 
     cluster = getattr(known, "cluster", "")
     found = on_platform(known, platform or cluster)

@@ -15,7 +15,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Predictions, Predictor, expect_few
+from metasched.predictors.abilities import expect_few
+from metasched.predictors.contract import Floats, Predictions, Predictor
 from metasched.records import Interval, Prediction, Request
 
 

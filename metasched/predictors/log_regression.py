@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from metasched.predictors.contract import ByColumns, Columns, Floats, Predictions
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns

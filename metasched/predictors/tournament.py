@@ -16,18 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import (
-    ByColumns,
-    Columns,
-    Floats,
-    Learned,
-    Predictions,
-    Predictor,
-    Term,
-    distinguishes_settings,
-    layouts_of,
-    under,
-)
+from metasched.predictors.abilities import distinguishes_settings, layouts_of, under
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Floats, Learned, Predictions, Predictor, Term
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, InputError, Prediction, Request, Run, Settings
 

@@ -17,7 +17,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Predictor, check_depends, under
+from metasched.predictors.abilities import check_depends, under
+from metasched.predictors.contract import Predictor
 from metasched.records import (
     DEFAULT_SETTINGS,
     IDLE_BANDWIDTH,

@@ -11,7 +11,7 @@ from benchmarks.placement.grid import APPLICATIONS, Site, sites
 from benchmarks.placement.stream import Job
 from benchmarks.testbed.loading import grid_loading
 from benchmarks.testbed.timeline import lowest
-from metasched.predictors.contract import expect_watts
+from metasched.predictors.abilities import expect_watts
 from metasched.records import Settings
 
 

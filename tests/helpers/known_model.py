@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import ByColumns, PowerTerm, Predictions
+from metasched.predictors.abilities import PowerTerm
+from metasched.predictors.columns import ByColumns
+from metasched.predictors.contract import Predictions
 from metasched.records import Run
 
 

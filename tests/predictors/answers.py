@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from metered_runs import made
 
+from metasched.predictors.abilities import energy_predictor, under
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.signature import SignaturePredictor
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-from metasched.predictors.contract import Predictor, energy_predictor, under
+from metasched.predictors.contract import Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.energy_peers import MeanPower

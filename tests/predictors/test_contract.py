@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from metasched.fitting import METHODS
-from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.abilities import computing_share
+from metasched.predictors.contract import Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas import published as published_module
 from metasched.predictors.formulas.published import PublishedPredictor

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from metasched.placement.explaining.breakdown import breakdown
+from metasched.predictors.abilities import layouts_of, under
 from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-from metasched.predictors.contract import Columns, Floats, Predictor, layouts_of, under
+from metasched.predictors.columns import Columns
+from metasched.predictors.contract import Floats, Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import evaluate

@@ -16,7 +16,8 @@ from metasched.cli.models.fit import Method, MethodOption, matching
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, grouped
 from metasched.fitting import Factory, unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.contract import Predictor, borrow, reason_of
+from metasched.predictors.abilities import borrow, reason_of
+from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS

@@ -17,7 +17,8 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.contract import Learned, Predictor, check_depends, energy_predictor
+from metasched.predictors.abilities import by_process, check_depends, energy_predictor
+from metasched.predictors.contract import Learned, Predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.records import InputError, Prediction, Request, Run, check_level
@@ -188,15 +189,14 @@ def _predict_processes(
     known: Predictor, request: Request, cpus: Sequence[float], links: Sequence[float], level: float
 ) -> Prediction:
     """What a model predicts from the available CPU and bandwidth of each process, or of all where one is given."""
-    predict_each = getattr(known, "predict_processes", None)
-    if predict_each is None:
+    knowing = by_process(known)
+    if knowing is None:
         raise InputError(f"--cpu and --bandwidth list several values, but {known.name} models know only the smallest")
     count = request.processors
     for option, values in (("--cpu", cpus), ("--bandwidth", links)):
         if len(values) not in (1, count):
             raise InputError(f"{option} lists {len(values)} values, expected one for each of the {count} processes")
-    found: Prediction = predict_each(request.problem_size, np.resize(cpus, count), np.resize(links, count), level)
-    return found
+    return knowing.predict_processes(request.problem_size, np.resize(cpus, count), np.resize(links, count), level)
 
 
 def select(

@@ -16,7 +16,8 @@ from metasched.plain_numbers import number_of
 from metasched.records import IDLE_CPU, InputError, Request, Run, check_above_zero, check_level
 
 if TYPE_CHECKING:
-    from metasched.predictors.contract import Floats, Plan
+    from metasched.predictors.abilities import Plan
+    from metasched.predictors.contract import Floats
 
 #: Sizes that runs may have besides those asked for, and placements and possible runs compared, at most.
 SIZES, MOST = 6, 2000
@@ -51,7 +52,7 @@ def plan_verb(
     as_json: options.JsonOption = False,
 ) -> None:
     """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
-    from metasched.predictors.contract import planner, under
+    from metasched.predictors.abilities import planner, under
     from metasched.store.files.models import read_model
 
     check_level("--level", level)

@@ -17,7 +17,7 @@ from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, 
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import Factory, unfitted
 from metasched.plain_numbers import plain
-from metasched.predictors.contract import check_depends, under
+from metasched.predictors.abilities import check_depends, under
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups

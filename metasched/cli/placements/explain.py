@@ -19,7 +19,7 @@ from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import plain
-from metasched.predictors.contract import under
+from metasched.predictors.abilities import under
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import read_text
 

@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.blocks.power import drawn, knows_power
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors import contract
-from metasched.predictors.contract import Predictor, energy_predictor
+from metasched.predictors import abilities
+from metasched.predictors.abilities import energy_predictor
+from metasched.predictors.contract import Predictor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,7 +49,7 @@ def energy_of(
     bandwidth : least available bandwidth of each set, shape (k,) (Mbit/s).
     time : that each set takes, shape (k,) (s).
     """
-    learned = contract.expect_watts(predictor, size, processors, cpu, bandwidth)
+    learned = abilities.expect_watts(predictor, size, processors, cpu, bandwidth)
     if learned is not None:
         # If the time is longer than predicted, as with contention, the mean power is assumed to be the same.
         return learned * time
@@ -95,7 +96,7 @@ def power_in_doubt(
     sizes = np.tile(np.broadcast_to(size, processors.shape), len(points))
     watts = energy_of(state, predictor, sizes, count, at_cpu, at_bandwidth, np.ones(count.size))
     expected, *more = watts.reshape(len(points), -1)
-    learned = contract.most_watts(predictor, size, processors, cpu, bandwidth, CAP_LEVEL)
+    learned = abilities.most_watts(predictor, size, processors, cpu, bandwidth, CAP_LEVEL)
     if learned is None:
         return np.asarray(expected), np.zeros(len(expected))
     reaches = [np.log(learned / expected), *(np.log(np.maximum(each / expected, 1.0)) for each in more)]

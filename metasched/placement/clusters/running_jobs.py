@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import power_in_doubt
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import Predictor, clocks_of, computing_share, energy_predictor, under
+from metasched.predictors.abilities import clocks_of, computing_share, energy_predictor, under
+from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 
 Floats = NDArray[np.float64]

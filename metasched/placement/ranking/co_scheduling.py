@@ -22,7 +22,8 @@ from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.ranking.contention import Share, Shared
-from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.abilities import computing_share
+from metasched.predictors.contract import Predictor
 from metasched.queueing.solution import PrecisionError
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,8 @@ import numpy as np
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import InfeasibleError
-from metasched.predictors.contract import Predictor, clocks_of, layouts_of
+from metasched.predictors.abilities import clocks_of, layouts_of
+from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Settings
 
 #: Layouts compared in one ranking at most.

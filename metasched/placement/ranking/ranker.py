@@ -30,7 +30,8 @@ from metasched.placement.ranking.ties import settle_ties
 from metasched.placement.search.exact_search import Found
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import Predictor, energy_predictor
+from metasched.predictors.abilities import energy_predictor
+from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Placement
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,8 @@ from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
-from metasched.predictors.contract import Predictor, energy_predictor, expect_few
+from metasched.predictors.abilities import energy_predictor, expect_few
+from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Place, Placement, Prediction, ResourceSet
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.joined_clusters import Layout
-from metasched.predictors.contract import clock_spread
+from metasched.predictors.abilities import clock_spread
 from metasched.records import Placement
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from metasched.placement.search.exact_search import Domains
 from metasched.placement.search.joined_clusters import Layout
-from metasched.predictors.contract import power_terms
+from metasched.predictors.abilities import power_terms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,8 @@ from metasched.placement.clusters.energy import energy_of, power_in_doubt
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
-from metasched.predictors.contract import Predictions, Predictor, under
+from metasched.predictors.abilities import under
+from metasched.predictors.contract import Predictions, Predictor
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import DEFAULT_SETTINGS, ResourceSet, Settings
 

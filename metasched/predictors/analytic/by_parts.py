@@ -16,7 +16,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByColumns, Columns, Floats, Predictions, broadcast
+from metasched.predictors.columns import ByColumns, Columns, broadcast
+from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.window import RunWindow, measured

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from metasched.predictors.analytic.by_parts import ByParts
-from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term, columns_of
+from metasched.predictors.columns import columns_of
+from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term
 from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request, check_above_zero
 from metasched.signature.rules.application import Application

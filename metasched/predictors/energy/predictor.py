@@ -16,19 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import (
-    ByColumns,
-    Columns,
-    Floats,
-    Learned,
-    Part,
-    Plan,
-    PowerTerm,
-    Predictions,
-    Term,
-    broadcast,
-    columns_of,
-)
+from metasched.predictors.abilities import Plan, PowerTerm
+from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
+from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
 from metasched.predictors.energy.clock import Clock, frequencies
 from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales

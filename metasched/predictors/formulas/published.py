@@ -18,16 +18,8 @@ from numpy.typing import NDArray
 
 from candidate_functions.staged import StagedResult, staged_search
 from candidate_functions.terms import Combinations, Observations, TermTable, evaluate, formula
-from metasched.predictors.contract import (
-    ByColumns,
-    Columns,
-    Floats,
-    Learned,
-    Part,
-    Predictions,
-    Term,
-    columns_of,
-)
+from metasched.predictors.columns import ByColumns, Columns, columns_of
+from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
 from metasched.predictors.formulas.few_runs import simplest_model, supports_search
 from metasched.predictors.formulas.sorted_list import SortedList
 from metasched.predictors.memory.background import BackgroundSearch

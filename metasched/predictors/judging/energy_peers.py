@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from metasched.predictors.contract import ByColumns, Columns, Predictions, Predictor
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Predictions, Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.peers import GaussianProcess, PowerLaw, RidgeQuadratic
 from metasched.predictors.log_regression import SPREAD, LogRegression

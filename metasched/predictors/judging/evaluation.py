@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from metasched.predictors.contract import Predictor, energy_predictor, for_user
+from metasched.predictors.abilities import energy_predictor, for_user
+from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import Conditions, predict
 from metasched.predictors.judging.groups import Group
 from metasched.records import InputError, Prediction, Run

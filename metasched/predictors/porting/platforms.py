@@ -12,16 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from metasched.predictors.contract import (
-    ByColumns,
-    Columns,
-    Learned,
-    Predictions,
-    Predictor,
-    Term,
-    borrowed_by,
-    teaching_of,
-)
+from metasched.predictors.abilities import borrowed_by, teaching_of
+from metasched.predictors.columns import ByColumns, Columns
+from metasched.predictors.contract import Learned, Predictions, Predictor, Term
 from metasched.predictors.memory.learned_state import at_least_one
 from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow

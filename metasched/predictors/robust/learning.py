@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import columns_of
+from metasched.predictors.columns import columns_of
 from metasched.predictors.gaussian_process import DEGREES
 from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration

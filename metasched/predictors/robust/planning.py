@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metasched.predictors.contract import Plan
+from metasched.predictors.abilities import Plan
 from metasched.predictors.robust.model import Model
 from metasched.records import Request
 

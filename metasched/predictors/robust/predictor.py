@@ -10,19 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import (
-    ByColumns,
-    Columns,
-    Floats,
-    Learned,
-    Part,
-    Plan,
-    PowerTerm,
-    Predictions,
-    Term,
-    broadcast,
-    columns_of,
-)
+from metasched.predictors.abilities import Plan, PowerTerm
+from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
+from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
 from metasched.predictors.formulas.searched import searched_list
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.learning import RobustLearner
@@ -113,7 +103,7 @@ class RobustPredictor(RobustLearner, ByColumns):
         return self.state.tabulated.expect(*columns)
 
     def expect_few(self, problem_size: float, points: Sequence[tuple[int, float, float]]) -> list[float]:
-        """See :func:`metasched.predictors.contract.expect_few`."""
+        """See :func:`metasched.predictors.abilities.expect_few`."""
         return self.state.tabulated.expect_few(problem_size, points)
 
     def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...]:

@@ -26,7 +26,8 @@ from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.plain_numbers import span
-from metasched.predictors.contract import Predictor, clocks_of, under
+from metasched.predictors.abilities import clocks_of, under
+from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
 from metasched.service.advice.fronts import FrontCache, rotation_of

@@ -12,7 +12,8 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.loads.staleness import STALE_AFTER, with_loads
-from metasched.predictors.contract import Predictor, under
+from metasched.predictors.abilities import under
+from metasched.predictors.contract import Predictor
 from metasched.records import InputError
 from metasched.service.schemas import ExplainIn
 from metasched.service.state.live_clusters import View

@@ -18,7 +18,7 @@ from threading import Lock
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Move
 from metasched.jobs import moved_comment
 from metasched.node_names import fold, unfold
-from metasched.predictors.contract import under
+from metasched.predictors.abilities import under
 from metasched.records import InputError
 from metasched.schedulers.contract import MovesJobs
 from metasched.service.advice.moving import Moved, Observed, RunningAdvisor

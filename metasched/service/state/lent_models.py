@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from threading import Lock
 
 from metasched.placement.clusters.partition import Partition
-from metasched.predictors.contract import Predictor, Saved, teaching_of, under
+from metasched.predictors.abilities import teaching_of, under
+from metasched.predictors.contract import Predictor, Saved
 from metasched.predictors.porting.platforms import ENOUGH, with_lent
 from metasched.records import DEFAULT_SETTINGS, Run, Settings
 from metasched.service.state.model_cache import Key

@@ -15,8 +15,9 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
+from metasched.predictors.abilities import borrow, borrowed_by, for_user, prepare, under
 from metasched.predictors.adaptive import learned
-from metasched.predictors.contract import Assumed, Predictor, Saved, borrow, borrowed_by, for_user, prepare, under
+from metasched.predictors.contract import Assumed, Predictor, Saved
 from metasched.predictors.memory.representable import representable
 from metasched.predictors.porting.platforms import ENOUGH
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings

@@ -21,7 +21,7 @@ from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.contention import Share
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
-from metasched.predictors.contract import computing_share
+from metasched.predictors.abilities import computing_share
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run, Settings
 

@@ -33,7 +33,7 @@ from metasched.placement.ranking.ranker import rank
 from metasched.placement.ranking.reasons import Cause
 from metasched.placement.ranking.slowdown import LEVEL, Latest, latest
 from metasched.placement.search.joined_clusters import lay_out
-from metasched.predictors.contract import clock_spread, energy_predictor, under
+from metasched.predictors.abilities import clock_spread, energy_predictor, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import InputError, Request, Settings
 from metasched.store import documents

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.predictors.abilities import computing_share
 from metasched.predictors.analytic.signature import SignaturePredictor
-from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.contract import Predictor
 from metasched.predictors.log_regression import LogRegression
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.predictors.abilities import computing_share
 from metasched.predictors.analytic.simulated import SimulatedPredictor
-from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.contract import Predictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run

@@ -12,9 +12,9 @@ import pytest
 from command_line import call
 from metered_runs import CLOCKS, made, watts
 
+from metasched.predictors.abilities import energy_predictor, most_watts, planner, under
 from metasched.predictors.adaptive import adaptive
 from metasched.predictors.adaptive import learned as with_run
-from metasched.predictors.contract import energy_predictor, most_watts, planner, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.energy_peers import MeanPower
 from metasched.predictors.porting.platforms import borrower

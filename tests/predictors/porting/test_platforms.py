@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metasched.predictors.contract import computing_share, under
+from metasched.predictors.abilities import computing_share, under
 from metasched.predictors.porting.platforms import ENOUGH, PlatformsPredictor, borrower
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run

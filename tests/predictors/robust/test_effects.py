@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metasched.predictors.contract import power_terms, under
+from metasched.predictors.abilities import power_terms, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.peers import GaussianProcess, PowerLaw, RidgeQuadratic
 from metasched.predictors.memory.setting_columns import SettingColumns

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metasched.predictors.contract import for_user
+from metasched.predictors.abilities import for_user
 from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.drift import Drift, Surprise

@@ -17,7 +17,7 @@ from metasched.advised_placements import Answer, Ask
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
-from metasched.predictors.contract import under
+from metasched.predictors.abilities import under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Settings

@@ -13,7 +13,8 @@ from threading import Event, Thread
 import pytest
 from waiting import until
 
-from metasched.predictors.contract import Saved, borrowed_by
+from metasched.predictors.abilities import borrowed_by
+from metasched.predictors.contract import Saved
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
