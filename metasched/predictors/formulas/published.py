@@ -167,12 +167,16 @@ class PublishedPredictor(LearnedState[PublishedState], ByColumns):
             state = _absorbed(state, run)
             self._since_start.append(run)
             state = self._adopted(replace(state, since_search=state.since_search + 1))
-            kept, before = self.window.observations(), state
-            due = state.since_search >= REVISIT or (not state.tried and supports_search(kept))
-            if due and not self._search.running:
-                self._since_start = []
-                self._search.start(lambda: _searched(kept, before, before.domain))
+            if (state.since_search >= REVISIT or not state.tried) and not self._search.running:
+                self._search_again(state)
         self._state = state
+
+    def _search_again(self, known: PublishedState) -> None:
+        """Search the runs kept, in the background, if it is time or they suffice for the first time."""
+        kept = self.window.observations()
+        if known.since_search >= REVISIT or supports_search(kept):
+            self._since_start = []
+            self._search.start(lambda: _searched(kept, known, known.domain))
 
     def settle(self) -> None:
         """Wait for a search that is running and take its result."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
-from metasched.records import Run
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, Run
 
 
 class RunWindow:
@@ -126,7 +126,9 @@ def observations(runs: Iterable[Run]) -> Observations:
     >>> observations([Run("cg", "c8", 100, 2, 0.5, 90.0, 7.0)]).time
     array([7.])
     """
-    asked = [(run.request, run.execution_time) for run in runs]
-    rows = [(r.problem_size, r.processors, r.available_cpu, r.available_bandwidth, time) for r, time in asked]
-    columns = list(zip(*rows, strict=True)) or [()] * 5
-    return Observations.of(*columns)
+    found = measured(runs)
+    return replace(
+        found,
+        cpu=np.where(np.isnan(found.cpu), IDLE_CPU, found.cpu),
+        bw=np.where(np.isnan(found.bw), IDLE_BANDWIDTH, found.bw),
+    )
