@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
+from pathlib import Path
 from sqlite3 import Error
 from threading import Lock
 from typing import Any
@@ -50,10 +51,14 @@ class OpenedFile:
         event.listen(engine, "checkin", self._after_use)
         event.listen(engine, "close", self._before_closing)
 
-    def _before_opening(self, *_: object) -> None:
+    def _before_opening(self, _: object, __: object, words: list[Any], options: dict[str, Any]) -> None:
         with self._lock:
+            if self._file is None:
+                return
+            # SQLite would make an empty file in its place if it went from now on.
+            words[0], options["uri"] = f"{Path(self._path).as_uri()}?mode=rw", True
             found = _identity(self._path)
-            if self._file is None or found == self._file:
+            if found == self._file:
                 return
             if found is None or self._open:
                 raise self._moved()

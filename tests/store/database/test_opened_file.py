@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
+from sqlalchemy import event
 
 from metasched.records import Run
 from metasched.store.database.store import Store
@@ -61,6 +62,21 @@ def test_nothing_is_taken_while_the_file_is_gone_and_everything_once_it_is_back(
     away.rename(path)
     store.runs.add(run(3.0))
     assert [each.run.problem_size for each in store.runs.all()] == [1.0, 3.0]
+
+
+def test_no_empty_file_is_made_where_the_file_goes_just_before_it_is_opened_again(store: Store, tmp_path: Path) -> None:
+    path, away = tmp_path / "m.db", tmp_path / "away.db"
+    store.engine.dispose()
+
+    @event.listens_for(store.engine, "do_connect", once=True)
+    def move(*_: object) -> None:
+        path.rename(away)
+
+    with pytest.raises(StoreError, match=r"m\.db"):
+        store.runs.all()
+    assert not path.exists()
+    away.rename(path)
+    assert [each.run.problem_size for each in store.runs.all()] == [1.0]
 
 
 @pytest.mark.parametrize("in_use", [False, True])
