@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import time
@@ -161,7 +162,8 @@ class Daemon:
         self.models.assume(analytic_models(self.configuration))
         self.load_sources = self._load_sources(tables)
         self.jobs.energies.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
-        self.metrics.show_ages(self.load_sources.reports, self.clock.now)
+        names = *self.configuration.schedulers, *self.load_sources.names
+        self.metrics.show(self.possible_faults, lambda: self.leads, self._heard, names)
         self.views.make()
         self.access.refresh()
         if leads:
@@ -238,12 +240,15 @@ class Daemon:
 
     def faults(self) -> dict[str, str]:
         """The faults of the daemon by keyword, the worst first, each one line without names of users."""
+        return {name: fault for name, fault in self.possible_faults().items() if fault}
+
+    def possible_faults(self) -> dict[str, str]:
+        """The faults that there may be, as :meth:`faults` has them; a line is empty where the fault is not there."""
         age = self.clock.now() - self.clusters.view.made_at
         late = f"the view for placements is {age:.0f} s old" if age > LATE * self.configuration.periods.loads else ""
         damaged = "the database is damaged: metasched db check shows where" if self.upkeep.damage else ""
         refused = "the database stored nothing the last time, the log says why" if self.writes.failing else ""
-        found = {"damaged": damaged, "database": refused, "late": late, "clock": self.clock.fault()}
-        return {name: fault for name, fault in found.items() if fault}
+        return {"damaged": damaged, "database": refused, "late": late, "clock": self.clock.fault()}
 
     def move(self, source: MovesJobs) -> None:
         """If configured, move the running jobs of a scheduler that allow it and benefit from it."""
@@ -256,6 +261,14 @@ class Daemon:
 
     def _observed(self, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0) -> tuple[float, float]:
         return observed(nodes, start, end, self.store, own)
+
+    def _heard(self) -> dict[str, tuple[float, float]]:
+        """How long ago each scheduler and each source of loads answered, infinite where never, and its period (s)."""
+        now, seen, period = self.clock.now(), self.clusters.seen_at, self.configuration.periods.partitions
+        return {name: (now - seen.get(name, -math.inf), period) for name in self.configuration.schedulers} | {
+            each.name: (math.inf if each.answered_at is None else now - each.answered_at, each.period)
+            for each in self.load_sources.reports()
+        }
 
     def _lead(self) -> None:
         self.leadership.note()

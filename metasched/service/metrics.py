@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from metasched.service.state.live_clusters import LiveClusters
-from metasched.service.state.load_sources import SourceReport
 from metasched.service.state.models import Models
 from metasched.service.state.write_queue import WriteQueue
 from monitors.sources.screening import REFUSALS, REPAIRS, Screened
@@ -36,6 +34,26 @@ class _LearnedRuns(Collector):
         for key, learned in self._models.learned().items():
             family.add_metric([*key, "yes"], learned.runs - learned.unmeasured)
             family.add_metric([*key, "no"], learned.unmeasured)
+        yield family
+
+
+class _State(Collector):
+    """Gauges of one label whose values, and the labels that there are, are read again at each scrape.
+
+    Parameters
+    ----------
+    name, help_text, label : of the gauges.
+    read : their values by their labels.
+    """
+
+    def __init__(self, name: str, help_text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        self._about, self._read = (name, help_text), (label, read)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        label, read = self._read
+        family = GaugeMetricFamily(*self._about, labels=[label])
+        for key, value in read().items():
+            family.add_metric([key], value)
         yield family
 
 
@@ -79,16 +97,13 @@ class Metrics:
             "metasched_source_failures_total", "Failures of schedulers and of sources of loads.", ["source"],
             registry=self.registry,
         )  # fmt: skip
-        self._source_ages = Gauge(
-            "metasched_source_age_seconds", "How long ago a source of loads answered; infinite where it never did.",
-            ["source"], registry=self.registry,
-        )  # fmt: skip
         for name, help_text, value in (
             ("metasched_models", "Models in memory.", lambda: len(models.all())),
             ("metasched_runs_to_learn", "Runs that wait to be learned.", lambda: models.waiting),
             ("metasched_learning_failures", "Runs and searches that failed.", lambda: models.failures),
             ("metasched_batches_to_write", "Batches that wait for the database.", lambda: writes.waiting),
             ("metasched_nodes_with_loads", "Nodes that have reported loads.", lambda: len(clusters.latest)),
+            ("metasched_nodes_silent", "Nodes with a load that is stale.", lambda: clusters.view.silent()),
             (
                 "metasched_view_timestamp_seconds",
                 "Time when the view for placements was made.",
@@ -123,16 +138,41 @@ class Metrics:
         self.source_failed(scheduler)
         _log.warning("scheduler %s did not answer: %s", scheduler, error)
 
-    def show_ages(self, reports: Callable[[], Sequence[SourceReport]], now: Callable[[], float]) -> None:
-        """Show how long ago each source of loads answered, and its failures from none on."""
-        for number, report in enumerate(reports()):
-            self.source_failures.labels(report.name)
+    def show(
+        self,
+        faults: Callable[[], Mapping[str, str]],
+        leads: Callable[[], bool],
+        heard: Callable[[], Mapping[str, tuple[float, float]]],
+        sources: Iterable[str],
+    ) -> None:
+        """Show the daemon's faults, whether it leads, and how long ago its schedulers and sources were heard.
 
-            def age(number: int = number) -> float:
-                at = reports()[number].answered_at
-                return math.inf if at is None else now() - at
-
-            self._source_ages.labels(report.name).set_function(age)
+        Parameters
+        ----------
+        faults : each fault that there may be, empty where it is not there.
+        leads : whether the daemon leads.
+        heard : for each scheduler and source that is asked its age, infinite where it never answered, and period (s).
+        sources : names of all of them, whose failures are shown from none on.
+        """
+        for source in sources:
+            self.source_failures.labels(source)
+        Gauge("metasched_leads", "Whether this daemon leads.", registry=self.registry).set_function(leads)
+        for collector in (
+            _State(
+                "metasched_fault", "Whether the daemon has a fault, as its health says.", "fault",
+                lambda: {name: float(bool(fault)) for name, fault in faults().items()},
+            ),
+            _State(
+                "metasched_source_age_seconds",
+                "How long ago a scheduler or source of loads answered; infinite where it never did.", "source",
+                lambda: {name: age for name, (age, _) in heard().items()},
+            ),
+            _State(
+                "metasched_source_period_seconds", "How often a scheduler or source of loads is asked.", "source",
+                lambda: {name: period for name, (_, period) in heard().items()},
+            ),
+        ):  # fmt: skip
+            self.registry.register(collector)
 
     def screened(self, screened: Screened) -> None:
         """Count the loads that were refused and repaired."""

@@ -45,8 +45,7 @@ def checks(daemon: Daemon, now: float) -> Iterator[Check]:
         wrong += f": {report.fault}" if report.fault else ""
         found = f"{answered}{newest}, {count(report.nodes, 'node')}{wrong}"
         yield Check(f"source {report.name}", report.well(now) and not report.fault, found)
-    ages = view.ages().values()
-    silent, nodes = sum(each > STALE_AFTER for each in ages), len(ages)
+    silent, nodes = view.silent(), len(view.ages())
     yield Check(
         "nodes",
         silent == 0,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, later
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
+from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU, STALE_AFTER, stale
 from metasched.records import Load
 
 
@@ -54,6 +54,14 @@ class View:
             for each in self.partitions
             for node, age in zip(each.state.nodes, each.state.age.tolist(), strict=True)
         }
+
+    def silent(self) -> int:
+        """How many nodes that are up have stale loads; nodes that were never heard are not among them."""
+        return len({
+            (runner_of(each), node)
+            for each in self.partitions
+            for node, old in zip(each.state.nodes, stale(each.state, STALE_AFTER).tolist(), strict=True) if old
+        })  # fmt: skip
 
     def named(self, state: str) -> Partition | None:
         """The partition whose cluster state has this name."""

@@ -81,7 +81,7 @@ class LoadSources:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._take, self._failed, self._now = take, failed, now
-        self._stop = Event()
+        self._stop, self._asking = Event(), False
         self._reports: dict[str, SourceReport] = {}
         self._threads: list[Thread] = []
         for table in tables:
@@ -95,6 +95,7 @@ class LoadSources:
 
     def start(self) -> None:
         """Begin to ask every source, each in a thread of its own."""
+        self._asking = True
         for thread in self._threads:
             thread.start()
 
@@ -106,9 +107,14 @@ class LoadSources:
             if thread.ident is not None:
                 thread.join(max(end - time.monotonic(), 0.0))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the sources are called, whether they are asked or not."""
+        return tuple(self._reports)
+
     def reports(self) -> tuple[SourceReport, ...]:
-        """How each source does, in the order of the configuration."""
-        return tuple(self._reports.values())
+        """How each source does, in the order of the configuration; none where none is asked, as by who follows."""
+        return tuple(self._reports.values()) if self._asking else ()
 
     def _run(self, name: str, table: SourceTable, own: frozenset[str], source: Source) -> None:
         taken: dict[str, float] = {}

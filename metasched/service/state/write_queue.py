@@ -100,8 +100,8 @@ class WriteQueue:
 
     @property
     def waiting(self) -> int:
-        """Batches that wait to be written."""
-        return self._queue.qsize()
+        """Batches that wait to be written, those included that are kept for a database that takes nothing."""
+        return self._queue.qsize() + len(self._kept)
 
     def loads(self, loads: Sequence[Load]) -> Future[None]:
         """Store loads; the future is done once they are safe, or fails where they cannot be stored."""

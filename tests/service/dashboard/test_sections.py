@@ -196,14 +196,18 @@ def test_no_more_applications_are_listed_than_a_page_holds(count: int) -> None:
 
 def site(**changes):
     """A daemon as far as its health goes: all is well but for what is changed."""
-    found = {
+    found: dict[str, Any] = {
         "faults": dict, "ages": {"n1": 0.0, "n2": 0.0}, "seen": {"slurm": 98.0}, "leads": True, "reports": (),
         "batches": 0, "runs": 0, "failures": 0,
     } | changes  # fmt: skip
     return SimpleNamespace(
         configuration=SimpleNamespace(periods=SimpleNamespace(partitions=10.0)),
         clusters=SimpleNamespace(
-            view=SimpleNamespace(made_at=70.0, ages=lambda: found["ages"]), seen_at=found["seen"]
+            view=SimpleNamespace(
+                made_at=70.0, ages=lambda: found["ages"],
+                silent=lambda: sum(age > 300.0 for age in found["ages"].values()),
+            ),
+            seen_at=found["seen"],
         ),
         faults=found["faults"], leads=found["leads"], sources=[SimpleNamespace(name="slurm")],
         load_sources=SimpleNamespace(reports=lambda: found["reports"]),
