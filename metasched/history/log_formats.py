@@ -61,6 +61,8 @@ RUNNING = "not ended yet"
 #: States of jobs that have not ended, and of those of which accounting has a record for each part.
 ONGOING = frozenset({"RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING"})
 IN_PARTS = frozenset({"REQUEUED", "RESIZING", "REVOKED"})
+#: What the queue and epilogs know by another number, so that it cannot be stored once.
+UNNUMBERED = "of arrays or heterogeneous jobs, without JobIDRaw (kept)"
 TELESCOPED = "with a separator in the name (mended)"
 
 
@@ -90,7 +92,7 @@ class Columns:
     def add(
         self, job: str, submit: float, run: float, processors: float, request: float, labels: Mapping[str, str],
         wait: float = math.nan,
-    ) -> None:  # fmt: skip
+    ) -> bool:  # fmt: skip
         """Add a job, or count its defect.
 
         Parameters
@@ -99,6 +101,10 @@ class Columns:
         submit, run, request, wait : seconds, as in :class:`JobLog`; not a number, or below 0, where not known.
         processors : likewise.
         labels : its names, and its state as Slurm spells it.
+
+        Returns
+        -------
+        Whether it was added.
         """
         state, known = labels.get("state", ""), 0 <= wait <= LONGEST
         if state in ONGOING:
@@ -116,7 +122,7 @@ class Columns:
                 key = job_key(job, submit + wait if known else submit)
                 if key in self._seen:
                     self.wrong[DOUBLE] += 1
-                    return
+                    return False
                 self._seen.add(key)
             else:  # the second of two that are alike is another job, the same whenever the log is read
                 alike = digest_of(f"{submit} {run} {processors} {request} {wait} {sorted(labels.items())}")
@@ -128,6 +134,8 @@ class Columns:
             for label, names in self._names.items():
                 name = labels.get(label, "")
                 self._codes.append(names.setdefault(name[:LONGEST_NAME], len(names)) if name else -1)
+            return True
+        return False
 
     def log(self) -> JobLog:
         """The jobs in the order they were submitted.
@@ -308,6 +316,7 @@ def _read_sacct(columns: Columns, head: str, separator: str, rest: Iterator[str]
         raise InputError(f"column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing", where="row 1")
     if "run" not in place and "end" not in place:
         raise InputError("columns ElapsedRaw and End missing, expected one", where="row 1")
+    raw = names[place["job"]] == "JobIDRaw"
     in_seconds = "run" in place and names[place["run"]] == "ElapsedRaw"
     if separator == "|":
         rows = _lines_of_cells(rest, len(names), place.get("name", -1), columns.wrong)
@@ -325,11 +334,13 @@ def _read_sacct(columns: Columns, head: str, separator: str, rest: Iterator[str]
         run = (clock if in_seconds else _spanned)(fields["run"]) if "run" in fields else end - start
         cpus = fields["processors"]
         labels = {label: fields[label] for label in LABELS if label in fields}
-        columns.add(
+        added = columns.add(
             fields["job"], submit, math.nan if math.isnan(start) else run,
             float(cpus) if cpus.isdecimal() and cpus.isascii() else math.inf, _spanned(fields.get("request", "")),
             _with_state(labels), start - submit,
         )  # fmt: skip
+        if added and not raw and not fields["job"].isdecimal():
+            columns.wrong[UNNUMBERED] += 1
 
 
 def _lines_of_cells(lines: Iterable[str], size: int, loose: int, wrong: Counter[str]) -> Iterator[list[str]]:

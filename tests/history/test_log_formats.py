@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import as_csv, made_log
 from metasched.history.job_log import JobLog, job_key
-from metasched.history.log_formats import LONGEST_ROW, read_log
+from metasched.history.log_formats import LONGEST_ROW, UNNUMBERED, read_log
 from metasched.records import InputError
 from metasched.store.files.job_logs import read_job_log
 
@@ -314,3 +314,14 @@ def test_what_lies_at_a_limit_of_a_log_is_a_job(cells: str, requested: float | N
 def test_what_lies_beyond_a_limit_of_a_log_is_counted(cells: str, why: str) -> None:
     with pytest.raises(InputError, match=rf"^holds no job that ran \(1 {why}\), expected some$"):
         read_log([CSV, cells])
+
+
+@pytest.mark.parametrize("job", ["4711_3", "4711+1"])
+def test_numbers_that_the_queue_does_not_know_are_counted_where_there_are_no_others(job: str) -> None:
+    rest = ["Submit|Start|ElapsedRaw|AllocCPUS|State", "100|160|60|4|COMPLETED", "100|160|60|4|COMPLETED",
+            "100|Unknown|0|0|CANCELLED by 1000"]  # fmt: skip
+    numbers = [("JobID", "JobIDRaw"), (job, "4715"), ("4716", "4716"), ("4711_[5-9]", "4711")]
+    both = read_log([f"{called}|{raw}|{cells}" for (called, raw), cells in zip(numbers, rest, strict=True)])
+    called = read_log([f"{called}|{cells}" for (called, _), cells in zip(numbers, rest, strict=True)])
+    assert both.keys.tolist() == [job_key("4715", 160.0), job_key("4716", 160.0)]
+    assert (UNNUMBERED in both.wrong, called.wrong[UNNUMBERED], len(called)) == (False, 1, 2)

@@ -88,6 +88,17 @@ def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> No
     assert [line for line in said if line not in err] == []
 
 
+def test_array_tasks_without_the_number_of_the_queue_are_not_imported(capsys, tmp_path: Path) -> None:
+    path, database = tmp_path / "sacct.txt", tmp_path / "site.db"
+    path.write_text("JobID|Submit|Start|ElapsedRaw|AllocCPUS\n4711_3|100|160|60|4\n7|100|160|60|4\n", encoding="utf-8")
+    assert _run(capsys, "import", str(path), "--cluster", "c8", "--database", str(database)) == (
+        2, "", f"metasched: {path}: 1 job of arrays or heterogeneous jobs, without JobIDRaw could be stored twice, "
+        "expected the column JobIDRaw\n",
+    )  # fmt: skip
+    assert not database.exists()
+    assert _run(capsys, "evaluate", str(path), "--processors", "8")[0] == 0
+
+
 @pytest.mark.parametrize("cluster", ["", " ", "a\nb", "\x1b[31m"])
 def test_jobs_are_imported_for_a_cluster_that_has_a_name(capsys, log: str, tmp_path: Path, cluster: str) -> None:
     database = tmp_path / "site.db"
