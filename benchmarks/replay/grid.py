@@ -65,14 +65,12 @@ class Site(Backfilling):
     def withdraw(self, job: int) -> None:
         """A job that waits does not wait any more."""
         del self._line[bisect_left(self._line, (self._priority.pop(job), job))]
-        del self._backfill[bisect_left(self._backfill, (self._order.pop(job), job))]
+        self._backfill.remove(self._order.pop(job), job)
         width = self.width.pop(job)
         del self._hold[job]
         self._widths[width] -= 1
         if not self._widths[width]:
             del self._widths[width]
-        if job in self._fresh:
-            self._fresh.remove(job)
         self._changed = True
 
     def wanted(self) -> float:

@@ -9,9 +9,12 @@ processors, makes the variants: first come first served or shortest job first (S
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from typing import Self
+
+from metasched.history.backfill_order import BackfillOrder
 
 #: How much longer a job is expected to run each time it outlives what was expected (s; Tsafrir et al., Section 4.3).
 CORRECTIONS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18_000.0, 36_000.0, 72_000.0, 180_000.0, 360_000.0)
@@ -44,6 +47,8 @@ class Backfilling:
     free : processors that nobody holds.
     started : when each running job started (s).
     width : processors of each job that runs or waits.
+    offered : to the jobs behind the first in line when jobs were last started: the free processors, those of them that
+        may be held for any time, and how long the others may be (s); 0 processors where nobody waited.
 
     Examples
     --------
@@ -61,14 +66,14 @@ class Backfilling:
         self.free = processors
         self.started: dict[int, float] = {}
         self.width: dict[int, int] = {}
+        self.offered = 0, 0, 0.0
         self._hold: dict[int, float] = {}
         self._order: dict[int, float] = {}
         self._priority: dict[int, float] = {}
         self._line: list[tuple[float, int]] = []  # waiting, by priority
-        self._backfill: list[tuple[float, int]] = []  # waiting, by order
+        self._backfill = BackfillOrder()
         self._expected: list[tuple[float, int]] = []  # running, by when they are expected to end
         self._widths: dict[int, int] = {}  # how many wait for each number of processors
-        self._fresh: list[int] = []  # submitted since the last look
         self._shadow, self._extra = -1.0, 0  # when the first in line starts, and what it leaves
         self._behind = 0  # how many waited when backfill was last considered
         self._changed = True
@@ -78,7 +83,7 @@ class Backfilling:
         """An independent copy of the cluster."""
         other = type(self)(0)
         for name, value in vars(self).items():
-            setattr(other, name, value.copy() if isinstance(value, dict | list) else value)
+            setattr(other, name, value.copy() if isinstance(value, dict | list | BackfillOrder) else value)
         return other
 
     @property
@@ -105,10 +110,13 @@ class Backfilling:
         self.width[job], self._hold[job], self._order[job], self._priority[job] = processors, hold, order, priority
         self._widths[processors] = self._widths.get(processors, 0) + 1
         insort(self._line, (priority, job))
-        insort(self._backfill, (order, job))
-        self._fresh.append(job)
+        self._backfill.add(order, job, processors, hold)
         if self._line[0][1] == job:
             self._changed = True
+
+    def request(self, job: int) -> tuple[int, float, float, float]:
+        """What :meth:`submit` was given for a pending job, or :meth:`reorder`, after its number."""
+        return self.width[job], self._hold[job], self._order[job], self._priority[job]
 
     def reorder(self, job: int, order: float) -> None:
         """Change a pending job's place in the order of backfill, from the next end of a job on.
@@ -119,9 +127,9 @@ class Backfilling:
         order : what jobs are put in order by, the least first: an expected run time (s).
         """
         if order != self._order[job]:
-            del self._backfill[bisect_left(self._backfill, (self._order[job], job))]
+            self._backfill.remove(self._order[job], job)
             self._order[job] = order
-            insort(self._backfill, (order, job))
+            self._backfill.add(order, job, self.width[job], self._hold[job])
 
     def end(self, job: int) -> None:
         """Free the processors of a running job, which has ended."""
@@ -163,13 +171,12 @@ class Backfilling:
             begun.append(self._line[0][1])
             self._start(begun[-1], now)
         self._behind = len(self._line)
-        if begun or self._changed or self._shadow <= now:
-            if self._line and self.free >= min(self._widths):
+        self.offered = (self.free, self.free, math.inf) if self._line else (0, 0, 0.0)
+        if self._line and self.free >= min(self._widths):
+            if begun or self._changed or self._shadow <= now:
                 self._reserve(now)
-                begun += self._fill(now, self._backfill)
-        elif self._fresh and self.free:
-            begun += self._fill(now, sorted((self._order[job], job) for job in self._fresh))
-        self._fresh.clear()
+            self.offered = self.free, self._extra, self._shadow - now
+            begun += self._fill(now)
         return begun
 
     def opening(self, now: float) -> tuple[int, int, float]:
@@ -189,7 +196,7 @@ class Backfilling:
 
     def _start(self, job: int, now: float) -> None:
         del self._line[bisect_left(self._line, (self._priority[job], job))]
-        del self._backfill[bisect_left(self._backfill, (self._order[job], job))]
+        self._backfill.remove(self._order[job], job)
         width = self.width[job]
         self.free -= width
         self._widths[width] -= 1
@@ -210,23 +217,12 @@ class Backfilling:
                 shadow = max(end, now)
         self._shadow, self._extra = shadow, free - first
 
-    def _fill(self, now: float, candidates: list[tuple[float, int]]) -> list[int]:
-        """Backfill: start the candidates that do not delay the reservation."""
-        first = self._line[0][1]
-        free, extra, patience, width, hold = self.free, self._extra, self._shadow - now, self.width, self._hold
-        begun, least = [], min(self._widths)
-        for _, job in candidates if self._depth is None else candidates[: self._depth]:
-            processors = width[job]
-            if processors > free or job == first:
-                continue
-            if hold[job] > patience:
-                if processors > extra:
-                    continue
-                extra -= processors
-            free -= processors
-            begun.append(job)
-            if free < least:
-                break
+    def _fill(self, now: float) -> list[int]:
+        """Backfill: start the jobs that do not delay the reservation."""
+        begun, extra = self._backfill.fitting(
+            self.free, self._extra, self._shadow - now, first=self._line[0][1], least=min(self._widths),
+            depth=self._depth,
+        )  # fmt: skip
         for job in begun:
             self._start(job, now)
         self._extra, self._changed = extra, False

@@ -10,9 +10,10 @@ import numpy as np
 
 from metasched.history.backfilling import Backfilling
 from metasched.history.job_log import JobLog
+from metasched.history.joined_queue import JoinedQueue
 from metasched.history.replay import Expected, Policy, Replay, RunTimes, perturbed, replay
 from metasched.history.run_times.simple import Requests
-from metasched.history.waits import Wait, WaitErrors, possible_waits
+from metasched.history.waits import Wait, WaitErrors
 
 #: How many jobs' waits are forecast in an evaluation, evenly spread over the log.
 MOST_WAITS = 2000
@@ -38,6 +39,8 @@ class Recorder:
 
     def __init__(self, run_times: RunTimes, jobs: int, waits: int = 0, requests: RunTimes | None = None) -> None:
         self.run_times, self._requests = run_times, requests
+        self._queue = JoinedQueue(run_times.left)
+        self._queue_by_requests = JoinedQueue(requests.left) if requests is not None else None
         self.expected, self.low, self.high = (np.full(jobs, np.nan) for _ in range(3))
         self.forecast: dict[int, Wait] = {}
         self.waited: dict[int, float] = {}
@@ -67,9 +70,9 @@ class Recorder:
         """Forecast the wait of a job if it is in the sample."""
         if not self._every or job % self._every:
             return
-        possible = possible_waits(cluster, job, now, self.left)
-        if self._requests is not None:
-            (self.by_requests[job],) = possible_waits(cluster, job, now, self._requests.left)
+        possible = self._queue.waits(cluster, job, now)
+        if self._queue_by_requests is not None:
+            (self.by_requests[job],) = self._queue_by_requests.waits(cluster, job, now)
         self._asked[job] = now
         expected = self._errors.expect(sum(possible) / len(possible))
         self.forecast[job] = expected if self.learns else expected._replace(seconds=expected.simulated)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import made_log
+from metasched.history import backfill_order
 from metasched.history.backfilling import Backfilling, outlived, predicted_starts
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, perturbed, replay
@@ -62,12 +63,17 @@ def by_definition(log: JobLog, shortest_first: bool) -> list[float]:
     return [start[job] for job in range(len(log))]
 
 
+@pytest.mark.parametrize("few", [1, backfill_order.FEW])
 @settings(max_examples=80)
-@given(JOBS, st.booleans())
-def test_jobs_start_as_the_definition_of_easy_says(jobs: list[tuple[int, int, int, int]], shortest_first: bool) -> None:
+@given(jobs=JOBS, shortest_first=st.booleans())
+def test_jobs_start_as_the_definition_of_easy_says(
+    few: int, jobs: list[tuple[int, int, int, int]], shortest_first: bool
+) -> None:
     log = log_of(jobs)
     policy = Policy.sjbf if shortest_first else Policy.easy
-    assert replay(log, PROCESSORS, policy, Requests(log)).start.tolist() == by_definition(log, shortest_first)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backfill_order, "FEW", few)
+        assert replay(log, PROCESSORS, policy, Requests(log)).start.tolist() == by_definition(log, shortest_first)
 
 
 @settings(max_examples=60)
