@@ -202,6 +202,18 @@ def read_mark(comment: str) -> Mark | None:
     return None
 
 
+def placement_in(comment: str) -> str:
+    """The uid of the placement that a comment names; empty if it names none.
+
+    Examples
+    --------
+    >>> placement_in("metasched:app=cg,n=1400,placement=" + "1f" * 16)
+    '1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f'
+    """
+    mark = read_mark(comment)
+    return (mark and mark.placement) or ""
+
+
 def mark_in(comment: str) -> str:
     """The mark alone of a comment; empty if it has none.
 

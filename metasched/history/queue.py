@@ -43,6 +43,7 @@ class QueuedJob:
     user, name, account, qos : as its scheduler calls them.
     executable : base name of its script or program, empty where its scheduler does not say.
     tasks : of an array that waits, how many wait in this line, each for so many processors; 1 for any other job.
+    placement : uid of the placement that its comment names, empty where it names none.
     """
 
     number: str
@@ -61,6 +62,7 @@ class QueuedJob:
     qos: str = ""
     executable: str = ""
     tasks: int = 1
+    placement: str = ""
 
     @property
     def holds(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from metasched.history.queue import QueuedJob
+from metasched.jobs import placement_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def _queued(job: ListedJob, names: tuple[str, ...], now: float) -> Iterator[Queu
     if job.runs:
         ran = max(now - (job.since or now), 0.0)
         yield QueuedJob(job.number, wanted, count, job.limit, ran, tuple(job.slots), started=job.since,
-                        user=job.user, name=job.name)  # fmt: skip
+                        user=job.user, name=job.name, placement=placement_in(job.comment))  # fmt: skip
         return
     yield QueuedJob(job.number, wanted, count, job.limit, ready=job.ready, submitted=job.since, user=job.user,
-                    name=job.name, tasks=job.tasks)  # fmt: skip
+                    name=job.name, tasks=job.tasks, placement=placement_in(job.comment))  # fmt: skip

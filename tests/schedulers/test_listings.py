@@ -17,7 +17,7 @@ from metasched.schedulers.grid_engine.source import GridEngineSource
 from metasched.schedulers.htcondor import listing as htcondor
 from metasched.schedulers.htcondor.source import HTCondorSource
 from metasched.schedulers.listed_cluster import ListedCluster
-from metasched.schedulers.listing import Instance, ListedJob
+from metasched.schedulers.listing import Instance, ListedJob, Listing
 from metasched.schedulers.oar import listing as oar
 from metasched.schedulers.oar.source import OarSource
 from metasched.schedulers.pbs import listing as pbs
@@ -425,3 +425,14 @@ def test_queues_and_jobs_of_grid_engine() -> None:
     for size, megabytes in (("2K", 2 / 1024), ("2M", 2.0), ("3T", 3 * 1024.0**2), ("1k", 1e3 / 1024**2),
                             ("1m", 1e6 / 1024**2), ("2t", 2e12 / 1024**2)):  # fmt: skip
         assert grid_engine.megabytes(size) == megabytes
+
+
+def test_jobs_of_the_queue_name_the_placements_of_their_comments() -> None:
+    placed, uid = "night metasched:app=cg,n=9,placement=", "1f" * 16
+    jobs = (
+        ListedJob("1", "cg", "ann", {"n1": 3}, since=5.0, comment=placed + uid),
+        ListedJob("2", "cg", "ann", {"": 3}, comment=placed + uid),
+        ListedJob("3", "cg", "ann", {"": 3}, comment="metasched:app=cg,n=9"),
+    )
+    found = Listing((), jobs).queue(9.0)
+    assert [(job.number, job.placement) for job in found] == [("1", uid), ("2", uid), ("3", "")]

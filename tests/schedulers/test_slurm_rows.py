@@ -206,6 +206,8 @@ RUNNING = {"State": "RUNNING", "TimeUsed": "8:20", "NodeList": "n[1-2]", "StartT
         ({"ArrayTaskID": "4-40%3"}, WAITS | {"tasks": 3}),
         ({"ArrayTaskID": "1-9999999"}, WAITS | {"tasks": MOST_TASKS}),
         (RUNNING | {"ArrayTaskID": "7"}, RUNS),
+        ({"Comment": f"night metasched:app=cg,n=9,placement={'1f' * 16}"}, WAITS | {"placement": "1f" * 16}),
+        ({"Comment": "metasched:app=cg,n=9"}, WAITS),
         ({"State": "COMPLETING"}, None),
         ({"NumCPUs": "N/A"}, None),
     ],

@@ -94,11 +94,14 @@ def test_the_queue_has_every_task_that_waits_and_nothing_of_nodes_that_are_drain
         whole = ("--partition=old", "--ntasks=16", "--time=2")
         first = slurm.sbatch("--partition=old", "--ntasks=8", "--time=2", "--array=1-40%3", script=script).job
         second = slurm.sbatch(*whole, "--array=1-199:2,301-399", script=script).job  # squeue cuts so many off
-        slurm.sbatch(*whole, script=script)
+        comment = "--comment=metasched:app=cg,n=500,placement=" + "1f" * 16
+        third = slurm.sbatch(*whole, comment, script=script).job
         source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
         slurm.wait(lambda: [job.ran is not None for job in source.queue()].count(True) == 2)
         tasks = {job.number: job.tasks for job in source.queue() if job.ran is None}
         assert [tasks[f"{number}"] for number in (first, second)] == [3, 199]
+        placements = {job.number: job.placement for job in source.queue()}
+        assert (placements[f"{second}"], placements[f"{third}"]) == ("", "1f" * 16)
         line = partition_lines(source.partitions(), source.queue())["old"]
         starts = line.starts()
         assert starts[f"{second}"] == pytest.approx(120.0 * 201, abs=30.0)  # after two times two tasks of the first

@@ -40,8 +40,8 @@ def explain(
 ) -> None:
     """Explain the predicted completion of a placement, term by term.
 
-    The daemon explains a placement that it advised, by its id or by the number of its job if this runs or has ended,
-    and without --clusters also those of a ranking.
+    The daemon explains a placement that it advised, by its id or by the number of its job, and
+    without --clusters also those of a ranking.
     """
     settings = stated.settings()
     if not Path(placement).exists() and (_ID.fullmatch(placement) or _JOB.fullmatch(placement)):
@@ -81,8 +81,7 @@ def _placement_of(job: str, given: Given) -> str:
     found = given.consult("GET", f"/v1/placements?limit=1&job={quote(job, safe='')}")
     if not found:
         raise InputError(
-            f"no placement of a job {job} that runs or has ended is known to you, expected such a number, or the id in"
-            " the job's comment"
+            f"no placement of a job {job} is known to you, expected the number of a placed job or the id in its comment"
         )
     return str(found[0]["id"])
 

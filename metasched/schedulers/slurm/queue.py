@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metasched.history.queue import QueuedJob
+from metasched.jobs import placement_in
 from metasched.schedulers.slurm.cells import nodes_in, seconds_in, text_in
 from metasched.schedulers.task_ranges import task_count
 from metasched.slurm_times import span
 
 #: What a queue is asked for.
 COLUMNS = ("JobID", "State", "Partition", "NumCPUs", "TimeUsed", "TimeLimit", "Reason", "NodeList", "SubmitTime",
-           "EligibleTime", "StartTime", "UserName", "Account", "QOS", "Name", "Command", "ArrayTaskID")  # fmt: skip
+           "EligibleTime", "StartTime", "UserName", "Account", "QOS", "Name", "Command", "ArrayTaskID",
+           "Comment")  # fmt: skip
 #: Why jobs wait that are ahead of a new one; others wait for something else than processors.
 WAITING = frozenset({"None", "Priority", "Resources"})
 #: States of jobs that hold processors: where nodes are booted for a job, it has them from then on.
@@ -40,7 +42,7 @@ def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
         start if runs else None, None if runs else start,
         user=text_in(row["UserName"]), name=text_in(row["Name"]), account=text_in(row["Account"]),
         qos=text_in(row["QOS"]), executable=executable_of(text_in(row["Command"])),
-        tasks=1 if runs else task_count(row["ArrayTaskID"]),
+        tasks=1 if runs else task_count(row["ArrayTaskID"]), placement=placement_in(text_in(row["Comment"])),
     )  # fmt: skip
 
 

@@ -14,7 +14,6 @@ from starlette.concurrency import run_in_threadpool
 
 from metasched import __version__
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.jobs import read_mark
 from metasched.service.advice.explanations import explain_advice, explain_answer
 from metasched.service.advice.later import described, later
 from metasched.service.advice.rankings import ranked
@@ -35,7 +34,7 @@ from metasched.service.authentication import Client
 from metasched.service.daemon import Daemon
 from metasched.service.refusals import NotNowError
 from metasched.service.schemas import ExplainIn, RankIn, RunningIn, Uid
-from metasched.service.state.live_clusters import View
+from metasched.service.state.queues import Queues
 from metasched.service.state.write_queue import WriteQueue
 from metasched.sites.offer import FORMAT
 from metasched.store.database.store import Store
@@ -70,7 +69,7 @@ async def place(ask: Ask, request: Request, client: Reader) -> Response:
 @router.get("/placements", response_model=list[dict[str, Any]])
 async def placements(
     store: TheStore,
-    clusters: TheClusters,
+    queues: TheQueues,
     one: OneAtATime,
     clock: TheClock,
     client: Reader,
@@ -79,14 +78,14 @@ async def placements(
 ) -> Response:
     """The newest placements that the client may see, newest first: of their own jobs, or all for an administrator.
 
-    Each has its ``age`` (s), for clients whose clocks are others. With ``job`` only those of the jobs of this number
-    that run or have ended.
+    Each has its ``age`` (s), for clients whose clocks are others. With ``job`` only those of the jobs of this
+    number, pending, running or ended.
     """
 
     def found() -> Response:
         newest, now = store.placements.recent(limit, users=client.shown, job=job), clock.now()
         if job is not None:
-            newest = (*_of_running(job, clusters.view, store, client), *newest)[:limit]
+            newest = (*_of_queued(job, queues, store, client), *newest)[:limit]
         # Written out in the thread: of a thousand it takes as long as many placements.
         documents = [each.as_dict() | {"age": now - each.made_at} for each in newest]
         return Response(to_json(documents), media_type="application/json")
@@ -166,10 +165,9 @@ async def explain(
         return await run_in_threadpool(explain_answer, question, clusters.view, models)
 
 
-def _of_running(job: str, view: View, store: Store, client: Client) -> list[AdvisedPlacement]:
-    """The placements that the running jobs of a number name in their comments, as far as the client may see them."""
-    marks = [read_mark(each.comment) for each in view.started() if each.number == job]
-    found = [store.placements.find(mark.placement) for mark in marks if mark is not None and mark.placement]
+def _of_queued(job: str, queues: Queues, store: Store, client: Client) -> list[AdvisedPlacement]:
+    """The placements of the pending and running jobs of a number, as far as the client may see them."""
+    found = [store.placements.find(uid) for uid in queues.placements_of(job)]
     return [each for each in found if each is not None and client.sees(each.question.user)]
 
 

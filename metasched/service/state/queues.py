@@ -106,6 +106,11 @@ class Queues:
                 return self._document(name, queue, job, now)
         return None
 
+    def placements_of(self, number: str) -> list[str]:
+        """The uids of the placements that the jobs of a number name in their comments, of every scheduler."""
+        found = (queue.jobs.get(number) for queue in self._queues.values())
+        return [job.placement for job in found if job is not None and job.placement]
+
     def heard(self, source: str | None = None) -> bool:
         """Whether the queue of a scheduler is known, or any where None."""
         return bool(self._queues) if source is None else source in self._queues

@@ -12,7 +12,7 @@ from command_line import call
 from fastapi.testclient import TestClient
 
 from metasched.cli.placements import given
-from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.history.queue import QueuedJob
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from tests.service.daemons import running
@@ -73,18 +73,25 @@ def test_a_job_that_has_ended_is_explained_by_its_number(
     assert by_number[0]["execution_time"] < by_number[1]["execution_time"]
 
 
+def queued(site: tuple[Daemon, TestClient, Any], number: str, user: str, uid: str, **known: Any) -> None:
+    """Have the scheduler list a job whose comment names a placement."""
+    job = QueuedJob(number, frozenset({"east"}), 4, 600.0, user=user, placement=uid, **known)
+    site[0].queues.put("east", (), [job], time.time())
+
+
+@pytest.mark.parametrize(("number", "known"), [("80", {"ran": 5.0, "nodes": ("e1",)}), ("81", {})])
 def test_a_number_that_was_given_again_is_that_of_the_newest_job(
-    site: tuple[Daemon, TestClient, Any], asker: dict[str, str], capsys: pytest.CaptureFixture[str]
+    number: str,
+    known: dict[str, Any],
+    site: tuple[Daemon, TestClient, Any],
+    asker: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     old = placed(site, 1000, "alice")
-    ended(site, "80", 1000, "alice", old)
+    ended(site, number, 1000, "alice", old)
     new = placed(site, 1500, "alice")
-    comment = f"metasched:app=cg,n=1500,placement={new}"
-    job = StartedJob(("e1",), (1,), 5.0, "cg", 1500.0, number="80", user="alice", comment=comment)
-    daemon = site[0]
-    daemon.clusters.put_running("east", [job], time.time())
-    daemon.clusters.refresh(time.time())
-    assert explained(capsys, "80") == explained(capsys, new) != explained(capsys, old)
+    queued(site, number, "alice", new, **known)
+    assert explained(capsys, number) == explained(capsys, new) != explained(capsys, old)
 
 
 @pytest.mark.parametrize("who", ["alice", "bob"])
@@ -93,14 +100,9 @@ def test_jobs_of_others_are_unknown(
 ) -> None:
     ended(site, f"90{who}", 1000, "bob", placed(site, 1000, "bob"))
     # A job of one user that names the placement of another shows it to nobody else.
-    stolen = StartedJob(
-        ("e1",), (1,), 5.0, "cg", 1000.0, number="91", user="alice",
-        comment=f"metasched:app=cg,n=1000,placement={placed(site, 1000, 'bob')}",
-    )  # fmt: skip
-    site[0].clusters.put_running("east", [stolen], time.time())
-    site[0].clusters.refresh(time.time())
+    queued(site, "91", "alice", placed(site, 1000, "bob"))
     asker["who"] = who
     for number in (f"90{who}", "91"):
         status, _, err = call(capsys, "explain", number, "--json")
         assert status == (0 if who == "bob" else 2)
-        assert (f"no placement of a job {number} that runs or has ended is known" in err) == (who == "alice")
+        assert (f"no placement of a job {number} is known" in err) == (who == "alice")
