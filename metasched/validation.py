@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -54,7 +56,7 @@ def validated(kind: type[Document], document: Any, *, where: str, folder: Path |
     try:
         return kind.model_validate(document, context=folder)
     except ValidationError as error:
-        raise InputError(first_error(error), where=where) from None
+        raise InputError(first_error(error, kind=kind), where=where) from None
 
 
 def parse_toml(text: str, *, where: str) -> dict[str, Any]:
@@ -91,13 +93,14 @@ def toml_as(kind: type[Document], text: str, *, where: str, folder: Path | None 
     return validated(kind, parse_toml(text, where=where), where=where, folder=folder)
 
 
-def first_error(error: ValidationError, whole: str = "the document") -> str:
+def first_error(error: ValidationError, whole: str = "the document", kind: type[BaseModel] | None = None) -> str:
     """One line about the first thing wrong.
 
     Parameters
     ----------
     error : of pydantic.
     whole : what was validated, by name.
+    kind : the model, whose keys are named where one is not known.
     """
     errors = error.errors(include_url=False)
     # A field that may be one value or a list has one error for each: the deeper error is about what was written.
@@ -111,7 +114,8 @@ def first_error(error: ValidationError, whole: str = "the document") -> str:
         if not _is_branch(step):
             path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
     if chosen["type"] == "extra_forbidden":
-        return f"{path} is not a known key"
+        *table, key = chosen["loc"]
+        return f"{path} is not a known key{_in_place_of(str(key), _keys(kind, table) if kind else [])}"
     if chosen["type"] == "missing":
         return f"{path} is missing"
     if chosen["type"] == "too_short":
@@ -119,6 +123,29 @@ def first_error(error: ValidationError, whole: str = "the document") -> str:
     if chosen["type"] == "value_error":
         return chosen["msg"].removeprefix("Value error, ")
     return f"{path or whole} is {_short(chosen['input'])}, expected {_expected(chosen['msg'])}"
+
+
+def _keys(kind: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """The keys of the table at a path of a document."""
+    kinds = [kind]
+    for step in path:
+        fields = [field for each in kinds for name, field in each.model_fields.items() if (field.alias or name) == step]
+        kinds = [inner for field in fields for inner in _models(field.annotation)] or kinds
+    return list(dict.fromkeys(field.alias or name for each in kinds for name, field in each.model_fields.items()))
+
+
+def _models(kind: Any) -> list[type[BaseModel]]:
+    """The models that a type is made of, such as that of ``list[Model] | None``."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [kind]
+    return [model for part in get_args(kind) for model in _models(part)]
+
+
+def _in_place_of(key: str, known: Sequence[str]) -> str:
+    """The known key that is most like an unknown one, or all of them where none is."""
+    if near := get_close_matches(key, known, 1):
+        return f", did you mean {near[0]}?"
+    return f", expected one of {', '.join(known)}" if known else ""
 
 
 def _expected(message: str) -> str:

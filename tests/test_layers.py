@@ -90,7 +90,7 @@ ORDER = {
     "metasched.placement": ["clusters", "loads", "search", "ranking", "moving", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.cli": [
-        *("output", "written_files", "options", "configured", "figures"),
+        *("output", "help_tables", "written_files", "options", "configured", "figures"),
         *("models", "placements", "signatures", "simulations", "history", "daemon"),
         *("runs", "hardware", "network", "solve", "app", "manual"),
     ],

@@ -6,6 +6,8 @@ import ast
 import importlib
 import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -85,6 +87,7 @@ def load(verb: str) -> Any:
 def _prepared(command: Any) -> Any:
     """A command, with those in its group, that writes over no input, and whose help names kinds of values by words."""
     types = get_type_hints(command.callback, include_extras=True) if command.callback else {}
+    command.format_help = partial(_help_in_full, command.format_help)
     without_loss(command, types)
     types["help"] = bool
     for parameter in command.get_params(typer.Context(command)):
@@ -96,6 +99,16 @@ def _prepared(command: Any) -> Any:
     for inner in getattr(command, "commands", {}).values():
         _prepared(inner)
     return command
+
+
+def _help_in_full(show: Callable[..., None], *where: Any) -> None:
+    """Show the help of a command, in tables that cut no name of an option."""
+    from typer import rich_utils
+
+    from metasched.cli.help_tables import HelpTable
+
+    setattr(rich_utils, "Table", HelpTable)  # noqa: B010
+    show(*where)
 
 
 def _parts(kind: Any) -> set[Any]:

@@ -88,13 +88,19 @@ def test_no_bracket_of_a_help_text_is_lost_as_markup() -> None:
 
 
 @pytest.mark.parametrize("words", EVERY, ids=" ".join)
-def test_every_command_shows_its_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_shows_its_help(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as left:
         main([*words, "--help"])
     said = capsys.readouterr()
     assert (left.value.code, said.err) == (0, "")
     assert f" {' '.join(words)} " in " ".join(said.out.split())
     assert not re.findall(r"list\[|<(?:str|int|float|bool|path|file|directory)\b", said.out)
+    shown = [each for each in EVERY[words].params if not getattr(each, "hidden", False)]
+    names = [name for parameter in shown for name in parameter.opts if name.startswith("--")]
+    assert [name for name in (*names, "…") if (name in said.out) == (name == "…")] == []
 
 
 def test_every_command_with_a_database_takes_both_spellings_of_the_option() -> None:

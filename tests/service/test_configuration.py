@@ -15,7 +15,12 @@ from metasched.service.configuration import read_configuration
     [
         ('mode = "dare"', "mode is 'dare'"),
         ("[listen]\nport = 70000", "listen.port is 70000"),
-        ("[listen]\nprot = 1", "listen.prot is not a known key"),
+        ("[listen]\nprot = 1", r"listen.prot is not a known key, did you mean port\?"),
+        (
+            "[listen]\nxyzzy = 1",
+            "listen.xyzzy is not a known key, expected one of host, port, socket, certificate, key$",
+        ),
+        ("[periods]\nacounting = 1", r"periods.acounting is not a known key, did you mean accounting\?"),
         ("level = 1.0", "level is 1.0"),
         ("[periods]\nloads = 1e300", "periods.loads is 1e\\+300, expected less than or equal to 1000000000"),
         ("[periods]\nforecasts = 1e-300", "periods.forecasts is 1e-300, expected greater than or equal to 0.01"),
@@ -23,7 +28,10 @@ from metasched.service.configuration import read_configuration
         ('database = ""', "database is empty, expected at least one character"),
         ('[listen]\ncertificate = "c.pem"', "certificate and key"),
         ("a = [", "not valid TOML"),
-        ('[[grid_engine]]\nname = "c"\nqueues = []', r"grid_engine\[0\].queues is not a known key"),
+        (
+            '[[grid_engine]]\nname = "c"\nqueues = []',
+            r"grid_engine\[0\].queues is not a known key, expected one of name, partitions,",
+        ),
         ('[[slurm]]\nname = "c"\n[[grid_engine]]\nname = "c"', "schedulers are called c, c, expected each name once"),
     ],
 )
