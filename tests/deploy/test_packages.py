@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -94,6 +95,35 @@ def test_the_recipe_for_easybuild_is_python_with_what_easybuild_asks_for() -> No
     }
     assert asked <= found.keys()
     assert recipe.stem == f"metasched-{found['version']}-{found['toolchain']['name']}-{found['toolchain']['version']}"
+
+
+CHANGES = {
+    "installed": ("postinst", ["configure", ""], ["daemon-reload"]),
+    "upgraded": ("postinst", ["configure", "0.0.9"], ["daemon-reload", "try-restart p.service"]),
+    "removed": ("prerm", ["remove"], ["disable --now p.service"]),
+    "about to be upgraded": ("prerm", ["upgrade", "0.3.0"], []),
+    "gone": ("postrm", ["remove"], ["daemon-reload"]),
+    "purged": ("postrm", ["purge"], []),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("systemd", [True, False])
+def test_a_debian_package_leaves_no_service_running_on_files_that_are_not_its_own(
+    change: str, systemd: bool, tmp_path: Path
+) -> None:
+    script, words, asked = CHANGES[change]
+    text = (PACKAGES / "debian" / script).read_text().replace("NAME", "p").replace("USER", "")
+    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    (tmp_path / "systemctl").chmod(0o755)
+    (tmp_path / "asked").touch()
+    (tmp_path / "opt" / "p" / "lib" / "__pycache__").mkdir(parents=True)
+    if systemd:
+        (tmp_path / "run" / "systemd" / "system").mkdir(parents=True)
+    environment = {"DPKG_ROOT": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", text, script, *words], env=environment, check=True)
+    assert (tmp_path / "asked").read_text().splitlines() == (asked if systemd else [])
+    assert (tmp_path / "opt" / "p" / "lib" / "__pycache__").exists() == (script != "prerm")
 
 
 @pytest.mark.skipif(not shutil.which("rpmspec"), reason="rpmspec is not installed (Debian: rpm)")
