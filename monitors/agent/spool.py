@@ -3,12 +3,14 @@
 SQLite with full synchronisation: when :meth:`Spool.keep` returns, the sample survives a crash and a power cut. When the
 spool is full the oldest samples go first, which is logged when it begins. A file that turns out to be damaged is set
 aside under another name, where an administrator may inspect it, and a new one is begun: a node is not left unmonitored
-for it.
+for it. Nor is it for a disk that is full or read-only when the agent starts: the file is opened with a later sample.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -23,6 +25,8 @@ _T = TypeVar("_T")
 
 #: SQLite's errors for a file that is damaged or not a database.
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+#: SQLite's errors for a disk that is full, read-only or faulty.
+_REFUSED = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR)
 #: Number of damaged files that are kept, the newest ones.
 KEPT_ASIDE = 3
 _COLUMNS = ("number", "node", "time", "cpu", "bandwidth")
@@ -42,7 +46,7 @@ class Spool:
 
     Raises
     ------
-    ValueError : the file cannot be opened or written.
+    ValueError : the file cannot be opened or written, and not for a disk that is full or read-only.
 
     Examples
     --------
@@ -58,17 +62,15 @@ class Spool:
     def __init__(self, path: Path, capacity: int = 1_000_000) -> None:
         self.capacity, self._full = capacity, False
         self._path, self._lock = path, threading.Lock()
+        #: None while the disk does not let it be opened.
+        self._file: sqlite3.Connection | None = None
+        self._count = 0
         try:
-            if str(path) != ":memory:":
-                path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._open()
-            except (sqlite3.Error, _DamagedError) as error:
-                if not _damaged(error):
-                    raise
-                self._begin_anew(error)
+            self._begin()
         except (OSError, sqlite3.Error) as error:
-            raise ValueError(f"{path}: {error}, expected a spool that can be written") from None
+            if not self._disk_refuses(error):
+                raise ValueError(f"{path}: {error}, expected a spool that can be written") from None
+            _log.error("%s: %s; it is opened when its disk can be written", path, error)
 
     def __len__(self) -> int:
         return self._count
@@ -82,32 +84,38 @@ class Spool:
         """
         values = (sample.node, sample.time, sample.available_cpu, sample.available_bandwidth)
 
-        def insert() -> None:
-            self._file.execute("INSERT INTO samples (node, time, cpu, bandwidth) VALUES (?, ?, ?, ?)", values)
+        def insert(file: sqlite3.Connection) -> None:
+            file.execute("INSERT INTO samples (node, time, cpu, bandwidth) VALUES (?, ?, ?, ?)", values)
             self._count += 1
             if self._count > self.capacity:
-                self._drop_oldest(self._count - self.capacity)
+                self._drop_oldest(file, self._count - self.capacity)
 
+        with self._lock:
+            if self._file is None:
+                try:
+                    self._begin()
+                except OSError as error:
+                    raise sqlite3.OperationalError(str(error)) from None
         self._done(insert)
 
     def oldest(self, count: int, after: int = 0, other_than: str = "") -> list[tuple[int, Sample]]:
         """The oldest samples after a number, with their numbers, ascending; without those of a node."""
 
-        def read() -> list[tuple[int, Sample]]:
+        def read(file: sqlite3.Connection) -> list[tuple[int, Sample]]:
             columns = ", ".join(_COLUMNS)
             query = f"SELECT {columns} FROM samples WHERE number > ? AND node != ? ORDER BY number LIMIT ?"  # noqa: S608 - names of ours
-            rows = self._file.execute(query, (after, other_than, count)).fetchall()
+            rows = file.execute(query, (after, other_than, count)).fetchall()
             if not all(isinstance(node, str) and {*map(type, values)} == {float} for _, node, *values in rows):
                 raise _DamagedError("a sample is not what was written")
             return [(number, Sample(*values)) for number, *values in rows]
 
-        return self._done(read)
+        return [] if self._file is None else self._done(read)
 
     def forget(self, last: int) -> None:
         """Drop all samples up to this number: the daemon has them."""
 
-        def delete() -> None:
-            self._count -= self._file.execute("DELETE FROM samples WHERE number <= ?", (last,)).rowcount
+        def delete(file: sqlite3.Connection) -> None:
+            self._count -= file.execute("DELETE FROM samples WHERE number <= ?", (last,)).rowcount
             self._full = False
 
         self._done(delete)
@@ -115,27 +123,42 @@ class Spool:
     def close(self) -> None:
         """Close the file; the spool cannot be used any more."""
         with self._lock:
-            self._file.close()
+            if self._file is not None:
+                self._file.close()
+
+    def _begin(self) -> None:
+        """Open the file, a new one where it is damaged."""
+        if str(self._path) != ":memory:":
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._open()
+        except (sqlite3.Error, _DamagedError) as error:
+            if not _damaged(error):
+                raise
+            self._begin_anew(error)
 
     def _open(self) -> None:
-        self._file = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10.0)
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-256"):
-            self._file.execute(f"PRAGMA {setting}")
-        if (result := self._file.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise _DamagedError(result)
-        self._file.execute(
-            "CREATE TABLE IF NOT EXISTS samples (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-            " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL NOT NULL)"
-        )
-        if tuple(row[1] for row in self._file.execute("PRAGMA table_info(samples)")) != _COLUMNS:
-            raise _DamagedError("it has a table of samples with other columns")
-        self._count = int(self._file.execute("SELECT count(*) FROM samples").fetchone()[0])
+        file = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10.0)
+        try:
+            self._count = _prepared(file)
+        except BaseException:
+            file.close()
+            raise
+        self._file = file
 
-    def _done(self, work: Callable[[], _T]) -> _T:
+    def _disk_refuses(self, error: Exception) -> bool:
+        """Whether the disk of the file is full, faulty or read-only."""
+        code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+        if code in _REFUSED or getattr(error, "errno", None) in (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT):
+            return True
+        there = next((each for each in self._path.parents if each.is_dir()), Path())
+        return code == sqlite3.SQLITE_CANTOPEN and bool(os.statvfs(there).f_flag & os.ST_RDONLY)
+
+    def _done(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do something with the file, with a new one where it turns out to be damaged."""
         with self._lock:
             try:
-                return work()
+                return work(self._open_file)
             except (sqlite3.Error, _DamagedError) as error:
                 if not _damaged(error):
                     raise
@@ -143,11 +166,19 @@ class Spool:
                     self._begin_anew(error)
                 except OSError as failure:
                     raise sqlite3.OperationalError(f"a damaged spool cannot be set aside: {failure}") from error
-                return work()
+                return work(self._open_file)
+
+    @property
+    def _open_file(self) -> sqlite3.Connection:
+        if self._file is None:
+            raise sqlite3.OperationalError("the spool is not open")
+        return self._file
 
     def _begin_anew(self, error: Exception) -> None:
         """Set the file aside, and begin a new one."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
         aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
         self._path.rename(aside)
         for beside in ("-wal", "-shm"):  # they belong to the damaged file, and must not be taken for the new one's
@@ -163,14 +194,29 @@ class Spool:
                 each.unlink(missing_ok=True)
         self._open()
 
-    def _drop_oldest(self, count: int) -> None:
-        dropped = self._file.execute(
+    def _drop_oldest(self, file: sqlite3.Connection, count: int) -> None:
+        dropped = file.execute(
             "DELETE FROM samples WHERE number IN (SELECT number FROM samples ORDER BY number LIMIT ?)", (count,)
         ).rowcount
         self._count -= dropped
         if not self._full:
             _log.warning("%s is full: the oldest samples are dropped, %d are kept", self._path, self.capacity)
         self._full = True
+
+
+def _prepared(file: sqlite3.Connection) -> int:
+    """How many samples a file holds that has just been opened, with its table where it had none."""
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-256"):
+        file.execute(f"PRAGMA {setting}")
+    if (result := file.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+        raise _DamagedError(result)
+    file.execute(
+        "CREATE TABLE IF NOT EXISTS samples (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL NOT NULL)"
+    )
+    if tuple(row[1] for row in file.execute("PRAGMA table_info(samples)")) != _COLUMNS:
+        raise _DamagedError("it has a table of samples with other columns")
+    return int(file.execute("SELECT count(*) FROM samples").fetchone()[0])
 
 
 def _damaged(error: Exception) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import sqlite3
 from pathlib import Path
@@ -67,3 +68,40 @@ def test_a_sample_that_cannot_be_stored_is_not_counted() -> None:
         spool.keep(Sample("n0", 1.0, 0.5, math.nan))
     spool.keep(sample(2.0))
     assert (moments(spool), len(spool)) == ([2.0], 1)
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR_WRITE])
+def test_a_disk_that_refuses_at_the_start_leaves_no_node_unmonitored(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(_: sqlite3.Connection) -> int:
+        error = sqlite3.OperationalError("the disk refuses")
+        error.sqlite_errorcode = code
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr("monitors.agent.spool._prepared", refused)
+        spool = Spool(tmp_path / "later" / "agent.db")
+        assert "it is opened when its disk can be written" in caplog.text
+        with pytest.raises(sqlite3.Error, match="the disk refuses"):
+            spool.keep(sample(1.0))
+        assert (len(spool), spool.oldest(10)) == (0, [])
+    spool.keep(sample(2.0))
+    assert moments(spool) == [2.0]
+    spool.close()
+
+
+def test_a_folder_that_cannot_be_made_on_a_full_disk_is_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "mkdir", full)
+        spool = Spool(tmp_path / "later" / "agent.db")
+        with pytest.raises(sqlite3.Error, match="No space left on device"):
+            spool.keep(sample(1.0))
+    spool.keep(sample(2.0))
+    assert len(spool) == 1
+    spool.close()
