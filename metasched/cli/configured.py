@@ -69,6 +69,21 @@ def by_daemon(database: str | None, config: Path | None, url: str | None) -> boo
     return named
 
 
+@contextmanager
+def forgetting(store: Store) -> Iterator[None]:
+    """While something is forgotten in a database that no daemon uses: one would go on with it, and store it again.
+
+    Raises
+    ------
+    InputError
+        When a daemon uses it.
+    """
+    from metasched.store.database.leadership import led
+
+    with led(store.engine, "--config or --url, so that the daemon forgets as well"):
+        yield
+
+
 def listening(settings: Configuration) -> bool:
     """Whether a daemon on this host may be asked by its Unix socket."""
     return settings.listen.socket is not None and os.access(settings.listen.socket, os.W_OK)

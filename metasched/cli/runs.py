@@ -15,7 +15,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import options, output
-from metasched.cli.configured import ask_daemon, by_daemon, configuration, listening
+from metasched.cli.configured import ask_daemon, by_daemon, configuration, forgetting, listening
 from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of, plain
 from metasched.records import InputError
@@ -181,7 +181,8 @@ def forget(
     """Exclude all matching runs from learning. They stay stored, marked as forgotten.
 
     With --url or --config a running daemon also refits the affected models at once; this needs an admin's token in
-    $METASCHED_TOKEN. Otherwise the database is changed, and the models are refitted when a daemon starts with it.
+    $METASCHED_TOKEN. Otherwise the database is changed, which no daemon may be using, and the models are refitted when
+    a daemon starts with it.
     """
     to_daemon = by_daemon(database, config, url)
     selected = Selection(
@@ -199,7 +200,7 @@ def forget(
         }  # fmt: skip
         answer = ask_daemon(config, url, "POST", "/v1/runs/forget", asked)
     else:
-        with Store.open(database, new=False) as store:
+        with Store.open(database, new=False) as store, forgetting(store):
             answer = forgotten_document(store.runs.forget(selected))
         audit(f"{number_of(answer['forgotten'], 'run')} forgotten")
     refitted = [f"the model of {each['application']} on {each['platform']} is refitted" for each in answer["models"]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import call
 
 from metasched.history.log_formats import read_log
 from metasched.records import InputError, Load, Request
@@ -46,6 +48,17 @@ def test_a_second_daemon_on_the_same_file_is_refused_in_one_line(tmp_path: Path)
         assert daemon.leads
 
 
+def test_a_file_of_two_names_is_refused_since_two_daemons_could_write_it(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False):
+        (tmp_path / "other").mkdir()
+        os.link(tmp_path / "metasched.db", tmp_path / "other" / "metasched.db")
+        with pytest.raises(InputError, match="has 2 hard links, expected one"), running(tmp_path / "other"):
+            pass
+    (tmp_path / "other" / "metasched.db").unlink()
+    with running(tmp_path) as daemon:
+        assert daemon.leads
+
+
 def test_nothing_is_restored_under_a_daemon_that_runs(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
         backup(daemon.store, tmp_path / "b.db")
@@ -53,6 +66,19 @@ def test_nothing_is_restored_under_a_daemon_that_runs(tmp_path: Path) -> None:
             restore(store, tmp_path / "b.db", replace=True)
     with Store.open(tmp_path / "metasched.db") as store:
         assert restore(store, tmp_path / "b.db", replace=True)["runs"] == 80
+
+
+@pytest.mark.parametrize("words", [["runs", "forget", "--until", "2100-01-01"], ["history", "forget", "--user", "ada"]])
+def test_nothing_is_forgotten_beside_a_daemon_that_would_store_it_again(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "metasched.db"
+    with running(tmp_path):
+        status, _, said = call(capsys, *words, "--database", path)
+    assert (status, said) == (
+        2, f"metasched: {path}: a daemon runs on it, expected --config or --url, so that the daemon forgets as well\n"
+    )  # fmt: skip
+    assert call(capsys, *words, "--database", path)[0] == 0
 
 
 def test_the_lead_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.configured import ask_daemon, by_daemon, configuration, opened
+from metasched.cli.configured import ask_daemon, by_daemon, configuration, forgetting, opened
 from metasched.cli.options import ConfigOption, DaemonOption, DatabaseOption, JsonOption
 from metasched.cli.written_files import WRITTEN
 from metasched.history.job_log import JobLog
@@ -267,7 +267,7 @@ def forget(
     """Delete the stored jobs of a user. Their identifiers are kept, so that they are not imported again.
 
     With --url or --config a running daemon deletes them at once; this needs an admin's token in
-    $METASCHED_TOKEN. Otherwise the database is changed, and a daemon applies this when it is restarted.
+    $METASCHED_TOKEN. Otherwise the database is changed, which no daemon may be using.
     """
     if by_daemon(database, config, url):
         document = ask_daemon(config, url, "POST", "/v1/history/forget", {"user": user})
@@ -275,7 +275,7 @@ def forget(
         from metasched.store.pseudonyms import pseudonyms_of
 
         location = database or configuration(config).database
-        with opened(config, database) as store:
+        with opened(config, database) as store, forgetting(store):
             document = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
         audit(f"{number_of(document['forgotten'], 'past job')} of a user forgotten")
     output.answer(as_json, document, f"{number_of(document['forgotten'], 'job')} forgotten")

@@ -82,11 +82,19 @@ class Leadership:
         ------
         StoreError
             When the database cannot be asked.
+        InputError
+            When its file has several names, each of which would have a lock and a log of its own.
         """
         if self.shared:
             return self._take_session()
         path = file_of(self._engine)
-        return path is None or self._take_file(f"{os.path.realpath(path)}-leader")
+        if path is None:
+            return True
+        with suppress(OSError):
+            if (names := os.stat(path).st_nlink) > 1:
+                why = f"has {names} hard links, expected one: SQLite has a log for each name"
+                raise InputError(why, where=str(path))
+        return self._take_file(f"{os.path.realpath(path)}-leader")
 
     def holds(self) -> bool:
         """Whether the lead is still held."""
@@ -201,8 +209,13 @@ def write_again(engine: Engine) -> None:
 
 
 @contextmanager
-def led(engine: Engine) -> Iterator[Leadership]:
+def led(engine: Engine, expected: str = "it to be stopped first") -> Iterator[Leadership]:
     """Have the lead of a database while something is done with it that no daemon may see by halves.
+
+    Parameters
+    ----------
+    engine : of the database.
+    expected : what is to be done where a daemon has the lead.
 
     Raises
     ------
@@ -211,7 +224,7 @@ def led(engine: Engine) -> Iterator[Leadership]:
     """
     lead = Leadership(engine)
     if not lead.take():
-        raise InputError("a daemon runs on it, expected it to be stopped first", where=name_of(engine.url))
+        raise InputError(f"a daemon runs on it, expected {expected}", where=name_of(engine.url))
     try:
         yield lead
     finally:
