@@ -5,19 +5,22 @@ So one taken from SQLite restores into PostgreSQL and the other way, and no prog
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, MappingResult, Table, delete, func, insert, select, text
+from sqlalchemy import Connection, Select, Table, delete, func, insert, select, text
 
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
-from metasched.store.database.engine import reading, writing
+from metasched.store.database.engine import reading, said_clearly, writing
 from metasched.store.database.integrity import damage
 from metasched.store.database.leadership import led
 from metasched.store.database.manifest import prove, seal
@@ -29,6 +32,9 @@ from metasched.store.files.whole_files import refusal
 
 #: Rows that are copied at once.
 TOGETHER = 5000
+#: How the name of a folder begins in which a file is written until it is whole, and how long after its last change
+#: such a folder may be an abandoned one (s): it is not locked in the moment when it is made.
+UNFINISHED, ABANDONED = ".metasched-db-", 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,7 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "backup.db")
         try:
-            shutil.copyfile(path, copy)
+            _copy_file(path, copy)
             prove(copy)
             with (
                 _opened_alone(copy) as backed,
@@ -136,11 +142,13 @@ def new_file(to: str | os.PathLike[str]) -> Iterator[Path]:
     path = Path(to)
     if path.exists():
         raise InputError("already exists, expected a new file", where=str(path))
+    _remove_abandoned(path.parent)
     try:
         # A folder of its own, which nobody else may read: the file holds the tokens' digests.
-        folder = tempfile.mkdtemp(prefix=".metasched-", dir=path.parent)
+        folder = tempfile.mkdtemp(prefix=UNFINISHED, dir=path.parent)
     except OSError as error:
         raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
+    in_use = _locked(folder)
     try:
         fresh = Path(folder, "new.db")
         yield fresh
@@ -148,6 +156,39 @@ def new_file(to: str | os.PathLike[str]) -> Iterator[Path]:
         _put(fresh, path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if in_use is not None:
+            os.close(in_use)
+
+
+def _remove_abandoned(where: Path) -> None:
+    """Remove what processes that were killed have left of files that they wrote here; those in use are locked."""
+    for folder in where.glob(f"{UNFINISHED}*"):
+        with suppress(OSError):
+            abandoned = time.time() - folder.lstat().st_mtime > ABANDONED and folder.lstat().st_uid == os.geteuid()
+            if abandoned and (free := _locked(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(free)
+
+
+def _locked(folder: str | Path) -> int | None:
+    """A lock on a folder, which ends with its process; None where another has it, or the file system has no locks."""
+    file = None
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if file is not None:
+            os.close(file)
+        return None
+    return file
+
+
+def _copy_file(path: Path, copy: Path) -> None:
+    try:
+        shutil.copyfile(path, copy)
+    except OSError as error:
+        room = f"cannot be copied to {copy.parent.parent}, or where TMPDIR says: {refusal(error)}"
+        raise InputError(room, where=str(path)) from None
 
 
 def _put(fresh: Path, path: Path) -> None:
@@ -160,13 +201,23 @@ def _put(fresh: Path, path: Path) -> None:
         os.replace(fresh, path)
 
 
-def copied(rows: MappingResult, target: Connection, into: Table) -> int:
-    """Insert rows into a table, some at a time; how many there were."""
+def copied(source: Connection, rows: Select[Any], target: Connection, into: Table) -> int:
+    """Insert rows of one database into a table of another, some at a time; how many there were.
+
+    Either database is named where it fails, whichever of their transactions is the inner one.
+    """
     count = 0
-    for some in rows.partitions(TOGETHER):
-        target.execute(insert(into), [dict(row) for row in some])
+    for some in _read(source, rows):
+        target.execute(insert(into), some)
         count += len(some)
     return count
+
+
+def _read(source: Connection, rows: Select[Any]) -> Iterator[list[dict[str, Any]]]:
+    with said_clearly(source.engine):
+        found = source.execution_options(stream_results=True).execute(rows).mappings()
+        for some in found.partitions(TOGETHER):
+            yield [dict(row) for row in some]
 
 
 @contextmanager
@@ -194,8 +245,7 @@ def _opened_alone(path: Path) -> Iterator[Store]:
 def _copied(source: Connection, target: Connection) -> dict[str, int]:
     counts = {}
     for table in kept_tables():
-        rows = source.execution_options(stream_results=True).execute(select(table)).mappings()
-        counts[table.name] = copied(rows, target, table)
+        counts[table.name] = copied(source, select(table), target, table)
     if target.dialect.name == "postgresql":
         # The numbers that PostgreSQL gives to new runs go on after those that were copied.
         last = "(SELECT coalesce(max(id), 0) + 1 FROM runs)"

@@ -65,7 +65,7 @@ def _copied(store: Store, fresh: Path, schema: str) -> Downgraded:
                 there = older.tables.get(each.name)
                 count = 0
                 if there is not None and each not in [table(row) for row in LEFT_OUT]:
-                    count = kept[each.name] = copied(source.execute(_readable(each, there)).mappings(), target, each)
+                    count = kept[each.name] = copied(source, _readable(each, there), target, each)
                 if held > count:
                     left_out[each.name] = held - count
     finally:

@@ -144,7 +144,7 @@ def reading(engine: Engine, *, long: bool = False) -> Iterator[Connection]:
 
     ``long`` says that a statement may take a server minutes.
     """
-    with _said_clearly(engine), engine.execution_options(long=long).connect() as connection:
+    with said_clearly(engine), engine.execution_options(long=long).connect() as connection:
         yield connection
 
 
@@ -154,12 +154,13 @@ def writing(engine: Engine, *, long: bool = False) -> Iterator[Connection]:
 
     ``long`` says that a statement may take a server minutes.
     """
-    with _said_clearly(engine), engine.execution_options(begin="IMMEDIATE", long=long).begin() as connection:
+    with said_clearly(engine), engine.execution_options(begin="IMMEDIATE", long=long).begin() as connection:
         yield connection
 
 
 @contextmanager
-def _said_clearly(engine: Engine) -> Iterator[None]:
+def said_clearly(engine: Engine) -> Iterator[None]:
+    """What this database refuses, as an error of ours that names it."""
     try:
         yield
     except MovedFileError:

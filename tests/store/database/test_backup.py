@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import sqlite3
 import stat
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache
@@ -22,6 +25,7 @@ from metasched.records import InputError, Load, Run
 from metasched.store.database.backup import backup, new_file, restore, upgrade
 from metasched.store.database.schema import HEAD
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 
 
 def filled(path: Path) -> None:
@@ -217,6 +221,63 @@ def test_a_file_that_another_has_made_meanwhile_is_not_replaced(tmp_path: Path) 
     with pytest.raises(InputError, match=r"one: already exists, expected a new file$"):
         both()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"one": "theirs"}
+
+
+KILLED = """
+import os, signal, sys
+from metasched.store.database.backup import new_file
+with new_file(sys.argv[1]) as fresh:
+    fresh.write_text("half")
+    print(fresh.parent, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_a_killed_process_has_left_goes_with_the_next_file_and_what_is_in_use_stays(
+    killed: bool, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, tmp_path / "one"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
+    assert folder.parent == tmp_path
+    if killed:
+        process.kill()
+        process.wait(60.0)
+    assert folder.is_dir()
+    os.utime(folder, (1e9, 1e9))
+    (tmp_path / ".metasched-others").mkdir()
+    with new_file(tmp_path / "two") as fresh:
+        fresh.write_text("ours")
+    process.communicate("", timeout=60.0)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {".metasched-others", "two"} | (set() if killed else {"one"})
+
+
+def test_the_database_that_is_damaged_is_named_not_the_copy_that_is_made_of_it(tmp_path: Path) -> None:
+    filled(tmp_path / "one.db")
+    content = bytearray((tmp_path / "one.db").read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 40_960] = b"\xff" * 40_960
+    (tmp_path / "one.db").write_bytes(content)
+    with Store.open(tmp_path / "one.db") as store, pytest.raises(StoreError) as raised:
+        backup(store, tmp_path / "b.db")
+    assert str(raised.value) == f"{tmp_path / 'one.db'}: is damaged; restore it from a copy"
+    assert not (tmp_path / "b.db").exists()
+
+
+def test_the_folder_without_room_for_a_copy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path / "one.db")
+    with Store.open(tmp_path / "one.db") as store:
+        backup(store, tmp_path / "b.db")
+
+        def full(source: Path, target: Path) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", str(source), None, str(target))
+
+        monkeypatch.setattr(shutil, "copyfile", full)
+        with pytest.raises(InputError, match=r"b\.db: cannot be copied to .*TMPDIR.*: no space left on device$"):
+            restore(store, tmp_path / "b.db", replace=True)
 
 
 def test_a_file_system_without_links_takes_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
