@@ -233,6 +233,9 @@ def _run(argv: list[str]) -> int:
             raise
         output.to_stderr(str(error))
         return 1
+    except SystemExit as error:
+        # Rich and Typer leave by themselves where nobody reads on.
+        raise error.__context__ if isinstance(error.__context__, BrokenPipeError) else error from None
     except (typer.Abort, KeyboardInterrupt):
         output.to_stderr("interrupted")
         return 130

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Collection, Iterable
@@ -67,13 +68,18 @@ _CANNOT_GROW = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def refused(error: OSError) -> int:
-    """Say what the operating system refused, and the status to leave with; nothing where nobody reads the output."""
+    """Say what the operating system refused, and the status to leave with.
+
+    Where nobody reads the output any more, as after ``| head -1``, nothing is said, and the status is that of programs
+    that this signal ends.
+    """
     # What is still held back is lost: Python would try once more at its end.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if not isinstance(error, BrokenPipeError):
-        where = str(error.filename or "") or ("standard output" if error.errno in _CANNOT_GROW else "")
-        to_stderr(f"{where}: {refusal(error)}" if where else refusal(error))
+    if isinstance(error, BrokenPipeError):
+        return 128 + signal.SIGPIPE
+    where = str(error.filename or "") or ("standard output" if error.errno in _CANNOT_GROW else "")
+    to_stderr(f"{where}: {refusal(error)}" if where else refusal(error))
     return 1 if error.filename is None else 2
 
 

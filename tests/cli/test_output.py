@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -123,7 +124,7 @@ def test_nothing_is_said_where_nobody_reads_on(words: list[str]) -> None:
     os.close(reader)
     done = run(*words, stdout=writer)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
 @VERBS

@@ -60,11 +60,16 @@ def add_token(
         raise InputError("--site is for the role site, --node for the role agent")
     where = site if role == "site" else node
     known = check_token(name, role, where, user)
+    of = f", site {site}" if site else f", node {node}" if node else f", user {user}" if user else ""
     with opened(config, database, new=True) as store:
         secret = store.tokens.add(name, known, node=where, user=user)
-    of = f", site {site}" if site else f", node {node}" if node else f", user {user}" if user else ""
+        try:
+            output.answer(as_json, {"name": name, "role": role, "node": where, "user": user, "token": secret}, secret)
+            output.flush()
+        except BaseException:  # the secret was not shown, and never will be
+            store.tokens.revoke(name)
+            raise
     audit(f"token {name} created, role {known}{of}")
-    output.answer(as_json, {"name": name, "role": role, "node": where, "user": user, "token": secret}, secret)
 
 
 @token.command("enrol")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command_line import call
+
+from metasched.store.database.store import Store
 
 
 def test_tokens_are_made_listed_and_revoked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,6 +26,18 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path, capsys: pytest.Captu
     assert call(capsys, "token", "revoke", "n1", *database)[0] == 0
     status, _, err = call(capsys, "token", "revoke", "n1", *database)
     assert (status, "no token n1" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("out", "status"), [("/dev/full", 1), ("a pipe that nobody reads", 128 + signal.SIGPIPE)])
+def test_there_is_no_token_whose_secret_could_not_be_shown(out: str, status: int, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ["token", "add", "n1", "--role", "reader", "--database", str(tmp_path / "m.db")]
+    with open(out, "w") if out == "/dev/full" else open(writer, "w") as shown:
+        done = subprocess.run([sys.executable, "-m", "metasched", *words], stdout=shown, check=False)
+    assert done.returncode == status
+    with Store.open(tmp_path / "m.db") as store:
+        assert store.tokens.all() == ()
 
 
 def test_the_token_of_a_site_names_the_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
