@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from metasched.signature.equations.expressions import (
     LISTED,
+    MANY_WORKERS,
+    WORKERS,
     Env,
     Expression,
     Floats,
@@ -19,11 +21,13 @@ from metasched.signature.equations.expressions import (
     atom_value,
     factor_value,
     part_of,
+    place_on,
 )
 
-#: Ways to share out, the most usual first: the first ones get one more; by rounded ends; all but the last as many; room
-#: for as many as any has; what is left over dropped.
-SHARES = ("block", "spread", "ceil", "most", "floor")
+#: Ways to share out, the most usual first: the first ones get one more; by rounded ends; all but the last as many; and,
+#: the same at every place: room for as many as any has; what is left over dropped.
+UNEQUAL_SHARES, LEVEL_SHARES = ("block", "spread", "ceil"), ("most", "floor")
+SHARES = (*UNEQUAL_SHARES, *LEVEL_SHARES)
 #: Longest side of something that is dealt out along two or three dimensions.
 MOST_SHARED = 2_049
 #: How many of the simplest atoms are tried in pairs.
@@ -57,6 +61,8 @@ def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, .
     # What a process exchanges with all others of its row or column is its own part, cut once more.
     found += [f"1/n*1/{each}" for each in sides]
     found += ["1/n*1/n", "cbrt(n)", "1/cbrt(n)*1/cbrt(n)", "n*n", "n*log2(n)", "1/n*1/sqrt(n)", "m", "1/m"]
+    # What a master deals out to all others.
+    found += [f"1/{MANY_WORKERS}"]
     if ranks:
         found += ["r", *places, "tz(r)"]
     sizes = ["n", *sides]
@@ -142,36 +148,51 @@ class Rows:
             if column.size and column.min() < column.max():
                 kept.append(name)
                 columns.append(column)
+        self._placed: dict[str, tuple[Rows, Ints, Ints]] = {}
         #: Shares that were looked for, by their values.
         self.known: dict[tuple[object, ...], Expression | None] = {}
         self.names = kept
         self.matrix = np.stack(columns) if columns else np.zeros((0, self.size))
 
-    @cached_property
-    def _places(self) -> tuple[Rows, Ints, Ints]:
+    def _places(self, loop: str) -> tuple[Rows, Ints, Ints]:
         """One row for each place in the grids, the first row that is there, and the place of each row."""
-        env = {name: each for name, each in self.env.items() if name[0] in "nPx"}
-        places, first, which = np.unique(np.stack([*env.values()]), axis=1, return_index=True, return_inverse=True)
-        return _without_atoms((*env,), places.tobytes()), first, which.reshape(-1)
+        if loop not in self._placed:
+            kept = ("n", loop, f"c{loop[1:]}") if loop else [name for name in self.env if name[0] in "nrPx"]
+            env = {name: self.env[name] for name in kept}
+            places, first, which = np.unique(np.stack([*env.values()]), axis=1, return_index=True, return_inverse=True)
+            self._placed[loop] = _without_atoms((*env,), places.tobytes()), first, which.reshape(-1)
+        return self._placed[loop]
 
-    def by_place(self, values: Floats, tolerance: float = 0.0) -> tuple[Rows, Floats] | None:
-        """One row for each place in the grids, and its value; None where a place has several values."""
-        rows, first, which = self._places
+    def by_place(self, values: Floats, tolerance: float = 0.0, loop: str = "") -> tuple[Rows, Floats] | None:
+        """One row for each place in the grids, or for each step of a loop, and its value; None where it has several."""
+        rows, first, which = self._places(loop)
         return (rows, values[first]) if _exact(values[first][which], values, tolerance) else None
 
     def dealt_out(self, values: Floats, dimensions: int, tolerance: float) -> Expression | None:
-        """A share of something dealt out along sides, the same at every step of loops; None where it is none."""
+        """A share of something dealt out along sides, or along the steps of a loop; None where it is none."""
         if (placed := self.by_place(values, tolerance)) is None:
-            return None
+            return self._dealt_out_in_turn(values, tolerance)
         places, shares = placed
         # Other numbers are not worth the search among thousands of lengths, and no number is worth it twice.
         key = shares.tobytes(), dimensions, tolerance
         if key not in places.known:
-            found = places.blocks(shares, dimensions)
+            found = places.blocks(shares, [*map(str, range(dimensions)), str(LISTED), WORKERS])
             if found is None and dimensions > 1:
                 found = places.products(shares, dimensions, tolerance)
             places.known[key] = found
         return places.known[key]
+
+    def _dealt_out_in_turn(self, values: Floats, tolerance: float) -> Expression | None:
+        """A share of what one process deals out to others, step by step of the innermost loop around the action."""
+        loop = max((name for name in self.env if name[0] == "i"), default="")
+        # As many steps in all runs may have any numbers.
+        if (
+            not loop
+            or np.ptp(self.env[f"c{loop[1:]}"]) == 0
+            or (placed := self.by_place(values, tolerance, loop)) is None
+        ):
+            return None
+        return placed[0].blocks(placed[1], [loop])
 
     def fitted(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
         """The simplest expression that holds at all rows; None where none does.
@@ -341,8 +362,14 @@ class Rows:
         above = Expression(-1.0, ((1.0, f"c{atom[1:]}"), (-1.0, atom)), found.modulus)
         return above if np.all(np.mod(above.raw(self.env) - values, side) == 0) else found
 
-    def blocks(self, values: Floats, dimensions: int) -> Expression | None:
-        """A share of something that is dealt out along one dimension, whose size is not a multiple of the side."""
+    def blocks(self, values: Floats, lines: Iterable[str]) -> Expression | None:
+        """A share of something that is dealt out along one of some lines, whose size is not a multiple of its length.
+
+        Parameters
+        ----------
+        values : array of shape (rows,).
+        lines : sides of the grid, loops, or others (:func:`place_on`); those that are not there are left out.
+        """
         whole = np.round(values)
         if not np.all(whole == values) or values.max() > 1e15:
             return None
@@ -352,8 +379,13 @@ class Rows:
             return None
         units = sorted({unit, *(unit // part for part in range(2, 17) if unit % part == 0)})[::-1]
         picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 60)).astype(int))
-        for dimension in (*range(dimensions), *([LISTED] if f"P{LISTED}" in self.env else [])):
-            side, at = self.env[f"P{dimension}"], self.env[f"x{dimension}"]
+        for line in lines:
+            try:
+                side, at = place_on(line, self.env)
+            except KeyError:
+                continue
+            # Who deals out is not in the line.
+            unequal = UNEQUAL_SHARES if at.min() >= 0 else ()
             widest = int(np.argmin(side))
             for size in units:
                 for extra in (0, 1, 2, -1, -2):
@@ -362,13 +394,19 @@ class Rows:
                         continue
                     low, high = int(max((share - 1) * side[widest], 0)), int((share + 1) * side[widest]) + 1
                     totals = np.array(sorted(range(low, min(high, low + 4096)), key=_roundness), dtype=np.float64)
-                    for kind in SHARES:
-                        made = size * (part_of(kind, totals[:, None], side[picked], at[picked]) + extra)
-                        for place in np.flatnonzero(np.all(made == values[picked], axis=1)).tolist():
-                            total = float(totals[place])
-                            if np.all(size * (part_of(kind, total, side, at) + extra) == values):
-                                term = (float(size), f"{kind}{dimension}:{int(total)}")
-                                return Expression(float(extra * size), (term,))
+                    for kinds in (*((kind,) for kind in unequal), LEVEL_SHARES):
+                        found = []
+                        for kind in kinds:
+                            made = size * (part_of(kind, totals[:, None], side[picked], at[picked]) + extra)
+                            for place in np.flatnonzero(np.all(made == values[picked], axis=1)).tolist():
+                                total = float(totals[place])
+                                if np.all(size * (part_of(kind, total, side, at) + extra) == values):
+                                    found.append((_roundness(int(total)), kind, int(total)))
+                                    break
+                        if found:
+                            # Whether what is left over is dropped or filled up, a rounder size tells.
+                            _, kind, whole_size = min(found)
+                            return Expression(float(extra * size), ((float(size), f"{kind}{line}:{whole_size}"),))
         return None
 
     def products(self, values: Floats, dimensions: int, tolerance: float) -> Expression | None:

@@ -4,7 +4,8 @@ An expression is ``constant + sum of coefficient * atom``, perhaps modulo a side
 
 Names: ``n`` processes, ``r`` the rank, ``P0``, ``P1``, ... sides of the grid, ``x0``, ``x1``, ... coordinates in it,
 ``i0``, ``i1``, ... steps of the loops around an action from the outermost, ``c0``, ... how many those are, ``j`` a
-place in a list and ``m`` how long it is.
+place in a list and ``m`` how long it is. Shares are dealt out along a side (``block0:960``), the steps of a loop
+(``blocki1:960``) or all processes but the first (``blockw:960``).
 """
 
 from __future__ import annotations
@@ -26,13 +27,18 @@ Env = Mapping[str, Floats]
 
 _VARIABLE = r"(?:n|r|m|j|P\d|x\d|i\d{1,2}|c\d{1,2})"
 _NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
+#: A share: how it is dealt out, along what, and of how much.
+_SHARE = re.compile(r"(floor|block|spread|ceil|most)(\d|i\d{1,2}|w):(\d{1,15})")
 _FACTOR = re.compile(
-    rf"(?:1/)?(?:{_VARIABLE}|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz|two|wide|many)\({_VARIABLE}\)|(?:floor|block|spread|ceil|most)\d:\d{{1,15}})"
+    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz|two|wide|many)\({_VARIABLE}\)"
+    rf"|{_SHARE.pattern})"
 )
 #: Most terms of an expression, and most factors of an atom.
 MOST_TERMS, MOST_FACTORS = 4, 4
 #: The dimension that a list lies along.
 LISTED = 9
+#: All processes but the first, as a line along which shares are dealt out; their number.
+WORKERS, MANY_WORKERS = "w", "(n-1)"
 #: What sides of a grid may be asked: whether they are two processes long, longer, or longer than one.
 GUARDS: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
     "two": lambda side: side == 2,
@@ -47,6 +53,7 @@ MOST_IN_CELL = 16
 
 def part_of(kind: str, size: Floats | float, side: Floats, at: Floats) -> Floats:
     """How much of ``size`` the process at a coordinate has, by the ways in which programs share out."""
+    side = np.maximum(side, 1)
     whole = np.floor(size / side)
     if kind == "floor":
         return whole
@@ -58,6 +65,27 @@ def part_of(kind: str, size: Floats | float, side: Floats, at: Floats) -> Floats
     if kind == "most":
         return most + 0 * at
     return np.clip(size - at * most, 0, most)
+
+
+def place_on(line: str, env: Env) -> tuple[Floats, Floats]:
+    """How long a line is along which shares are dealt out, and the places on it; KeyError where it is not there.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in place_on("w", {"n": np.array([8.0]), "r": np.array([1.0])})]
+    [[7.0], [0.0]]
+    """
+    if line == WORKERS:
+        return env["n"] - 1, env["r"] - 1
+    length, at = _names_on(line)
+    return env[length], env[at]
+
+
+def _names_on(line: str) -> tuple[str, str]:
+    """The names that a line's length and the place on it follow from."""
+    if line == WORKERS:
+        return "n", "r"
+    return (f"c{line[1:]}", line) if line.startswith("i") else (f"P{line}", f"x{line}")
 
 
 def _trailing_zeros(ranks: Floats) -> Floats:
@@ -74,9 +102,10 @@ def factor_value(name: str, env: Env) -> Floats:
         return env[name]
     if name.startswith("2^"):
         return np.asarray(2.0 ** np.minimum(env[name[2:]], 60.0))
-    if ":" in name:
-        kind, size = name.split(":")
-        return part_of(kind[:-1], float(size), env[f"P{kind[-1]}"], env[f"x{kind[-1]}"])
+    if name == MANY_WORKERS:
+        return env["n"] - 1
+    if (share := _SHARE.fullmatch(name)) is not None:
+        return part_of(share[1], float(share[3]), *place_on(share[2], env))
     function, _, inner = name.rstrip(")").partition("(")
     value = env[inner]
     if function in GUARDS:
@@ -186,8 +215,8 @@ class Expression:
         """
         found = {self.modulus} - {""}
         for factor in (factor for _, atom in self.terms for factor in atom.split("*")):
-            shared, _, size = factor.removeprefix("1/").partition(":")
-            found |= {f"P{shared[-1]}", f"x{shared[-1]}"} if size else {*_NAMES.findall(shared)}
+            share = _SHARE.fullmatch(factor)
+            found |= {*_names_on(share[2])} if share is not None else {*_NAMES.findall(factor)}
         return found
 
     def as_dict(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.equations.expressions import MOST_FACTORS, Expression
+from metasched.signature.equations.expressions import MANY_WORKERS, MOST_FACTORS, Expression, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares
 from metasched.signature.equations.transforms import PowerLaw, r_squared
 from metasched.signature.rules.attributes import Attribute, with_grid
@@ -75,13 +75,14 @@ def _stays_above(samples: Samples, topology: str) -> Callable[[Expression], bool
     return believed
 
 
-def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
+def shared_out(samples: Samples, values: Floats, steady: float, workers: bool = False) -> Attribute:
     """Instructions that are shared out among more processes and steps (Eq. 4), all or in part, or a power law.
 
     Parameters
     ----------
     samples, values : the rows.
     steady : how far totals may be from their mean, relative to it; those that drift more are outside the method.
+    workers : whether all processes but one share.
 
     Examples
     --------
@@ -93,33 +94,39 @@ def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
     >>> print(shared_out(rows, np.array([35.0, 22.5, 16.25]), 0.05))
     100 1/n + 10
     """
+
+    def totals(atom: str) -> Floats:
+        """What is shared out, at each count."""
+        whole = values / atom_value(atom, samples.env) if atom else values
+        return np.array([float(whole[samples.counts == n].mean()) for n in samples.distinct])
+
+    def drift(atom: str) -> float:
+        means = totals(atom)
+        return float(np.abs(means / means.mean() - 1.0).max()) if means.mean() > 0 else np.inf
+
+    share = min(["1/n", *([f"1/{MANY_WORKERS}"] if workers else [])], key=drift)
     around = [f"1/c{loop}" for loop in range(min(samples.loops, MOST_FACTORS - 1))]
-    tried = ["1/n", ""] + (["*".join(["1/n", *around])] if around else [])
-    for atom in tried:
-        totals = values.copy()
-        for factor in filter(None, atom.split("*")):
-            totals = totals * samples.env[factor[2:]]
-        means = np.array([float(totals[samples.counts == n].mean()) for n in samples.distinct])
-        if means.mean() > 0 and np.all(np.abs(means - means.mean()) <= steady * means.mean()):
-            whole = float(f"{means.mean():.12g}")
+    for atom in [share, "", *(["*".join([share, *around])] if around else [])]:
+        if drift(atom) <= steady:
+            whole = float(f"{totals(atom).mean():.12g}")
             return Attribute(expression=Expression(0.0, ((whole, atom),)) if atom else Expression(whole))
-    return _partly_shared(samples, values) or regression(samples, values)
+    return _partly_shared(samples, values, share) or regression(samples, values)
 
 
-def _partly_shared(samples: Samples, values: Floats) -> Attribute | None:
+def _partly_shared(samples: Samples, values: Floats, share: str) -> Attribute | None:
     """What each process does and a share of the rest, from three counts on, where a power law fits clearly worse."""
     counts = np.array(samples.distinct, dtype=np.float64)
     means = np.array([float(values[samples.counts == n].mean()) for n in samples.distinct])
     if counts.size < 3 or means.min() <= 0:
         return None
-    columns = np.stack([np.ones(counts.size), 1.0 / counts], axis=1)
+    columns = np.stack([np.ones(counts.size), atom_value(share, {"n": counts})], axis=1)
     each, shared = np.linalg.lstsq(columns / means[:, None], np.ones(counts.size), rcond=None)[0].tolist()
     missed = np.abs((columns @ (each, shared)) / means - 1.0)
     law = PowerLaw.fitted(samples.distinct, means.tolist())
     others = np.abs(np.array([law(n) for n in counts]) / means - 1.0)
     if min(each, shared) <= 0 or missed.max() >= CLEARER * others.max():
         return None
-    return Attribute(expression=Expression(float(f"{each:.12g}"), ((float(f"{shared:.12g}"), "1/n"),)))
+    return Attribute(expression=Expression(float(f"{each:.12g}"), ((float(f"{shared:.12g}"), share),)))
 
 
 def regression(samples: Samples, values: Floats) -> Attribute:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.equations.expressions import CARRIED
+from metasched.signature.equations.expressions import CARRIED, Env, Expression, place_on
 from metasched.signature.equations.local_equations import local_equation
 from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares
 from metasched.signature.equations.transforms import weight_form
@@ -25,7 +25,7 @@ from metasched.signature.traces.unrecorded import lacking
 #: Counts at which a grid that the runs left open is compared with others.
 COMPARED = (2, 4_096)
 #: What divides by n, by a root of it or by a side.
-QUOTIENT = re.compile(r"1/(?:n|P\d|(?:sqrt|cbrt)\(n\))|floor\d:\d+")
+QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
 
 
 def _square(n: int) -> bool:
@@ -130,6 +130,14 @@ def _open_shares(application: Application) -> list[str]:
     found = []
     possible = [*_possible(application, range(*COMPARED))]
     for action, rule in sorted(_quotients(application), key=str):
+        if (finer := _finer(rule)) is not None and all(
+            _value(rule, n) == _value(finer, n) for n in application.learned
+        ):
+            deciding = next((n for n in possible if _value(rule, n) != _value(finer, n)), 0)
+            found.append(
+                f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
+                + (f", a run of {deciding} processes would decide" if deciding else "")
+            )
         if not all(_even(rule, n) for n in application.learned):
             continue
         deciding = next((n for n in possible if not _even(rule, n)), 0)
@@ -157,14 +165,33 @@ def _quotients(application: Application) -> set[tuple[str, Attribute]]:
     return found
 
 
+def _finer(rule: Attribute) -> Attribute | None:
+    """The share of twice as much in half as large pieces; None where a rule is no share, or its pieces are odd."""
+    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
+    share = re.fullmatch(r"(floor[\dw]):(\d+)", terms[0][1]) if len(terms) == 1 else None
+    if share is None or terms[0][0] % 2:
+        return None
+    return replace(rule, expression=Expression(0.0, ((terms[0][0] / 2, f"{share[1]}:{2 * int(share[2])}"),)))
+
+
+def _at(rule: Attribute, count: int) -> Env:
+    """The names as a rule that divides sees them in the first process."""
+    return with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, TOPOLOGIES[rule.topology](count))
+
+
+def _value(rule: Attribute, count: int, rounded: bool = True) -> float:
+    return float(rule(_at(rule, count), count, rounded)[0])
+
+
 def _even(rule: Attribute, count: int) -> bool:
     """Whether all that a rule divides comes out even at a count."""
-    sides = TOPOLOGIES[rule.topology](count)
-    env = with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, sides)
+    env = _at(rule, count)
     terms = rule.expression.terms if rule.expression is not None else ()
-    shares = [share for _, atom in terms for share in re.findall(r"floor(\d):(\d+)", atom)]
-    whole = float(rule(env, count, rounded=False)[0])
-    return all(int(size) % sides[int(side)] == 0 for side, size in shares) and abs(whole - round(whole)) < CARRIED
+    shares = [share for _, atom in terms for share in re.findall(r"floor([\dw]):(\d+)", atom)]
+    whole = _value(rule, count, rounded=False)
+    return (
+        all(int(size) % place_on(line, env)[0][0] == 0 for line, size in shares) and abs(whole - round(whole)) < CARRIED
+    )
 
 
 def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:

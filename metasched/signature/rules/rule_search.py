@@ -249,7 +249,8 @@ class RuleSearch:
             of = np.concatenate([np.full(each.size, n) for n, each in chosen.items()])
             first = [int(np.flatnonzero(samples.counts == n)[0]) for n in of.tolist()]
             rows = Samples(of, {name: each[first] for name, each in samples.env.items()}, samples.loops, self.topology)
-            return shared_out(rows, np.concatenate([*chosen.values()]), steady)
+            workers = all(each.size == n - 1 for n, each in chosen.items())
+            return shared_out(rows, np.concatenate([*chosen.values()]), steady, workers)
 
         if many == {1}:
             return law(-1, steady), True
