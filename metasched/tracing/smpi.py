@@ -16,7 +16,7 @@ from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled, sound
 from metasched.signature.times.prediction import Engine, Timed, phases_in_last, phases_of_sample
-from metasched.signature.traces.actions import AMONG_SOME, ActionTable
+from metasched.signature.traces.actions import AMONG_SOME, ActionTable, in_bytes
 from metasched.store.files.ti_traces import write_ti_trace
 
 Floats = NDArray[np.float64]
@@ -103,13 +103,20 @@ def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path,
 
 
 def _replayable(table: ActionTable, action: int) -> str | None:
-    """An action as smpirun replays it, which knows no MPI_PROC_NULL; None for one that does nothing."""
+    """An action as smpirun replays it, which knows no MPI_PROC_NULL; None for one that does nothing.
+
+    Types of a program's own, for which smpirun would send nothing, have a byte as they have in phases and rules.
+    """
     shape, numbers = table.shapes[table.shape[action]], table.numbers[action]
     if shape.name.endswith(AMONG_SOME):
         name = shape.name.removesuffix(AMONG_SOME)
         raise InputError(f"{name} among some of the processes cannot be replayed, expected --hardware or --synthetic")
     if not shape.nulls:
-        return table.text(action)
+        if shape.lists:
+            return table.text(action)
+        typed = ActionTable()
+        typed.add(shape.name, in_bytes(shape.name, numbers), shape.tail)
+        return typed.text(0)
     if len(shape.nulls) > 1 or shape.name.lower() != "sendrecv":
         return None
     # The other half; smpirun gives both halves of a sendRecv the tag 0.

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from metasched.records import InputError
 from metasched.signature.traces.folding import Loop, Node, folded, unfolded
+from metasched.signature.traces.phases import Machine, phases_of
 from metasched.store.files.recorded_traces import HEADER, read_recorded
+from metasched.store.files.signatures import signature_document, trace_of_signature
 
 ACTIONS = ["init", "isend 1 0 8 -1", "irecv 1 0 8 -1", "waitall 2", "finalize"]
 
@@ -52,9 +54,30 @@ def pair(folder: Path, turns: int, how: str = "end") -> Path:
 def test_loops_and_computing_times_come_back(tmp_path: Path) -> None:
     found = read_recorded(pair(tmp_path / "run", 1000))
     texts = [found.trace.table.text(action) for action in found.trace.processes[0].tolist()]
-    assert texts[:4] == ["init", "compute 2e+06", "isend 1 0 8 -1", "compute 1"]
+    assert texts[:4] == ["init", "compute 2e+06", "isend 1 0 8 6", "compute 1"]
     assert len(texts) == 1 + 2 * (3 * 1000 + 1)
     assert (found.duration, found.cut) == (1.5, ())
+
+
+def test_the_types_of_earlier_recorders_are_those_of_this_one(tmp_path: Path) -> None:
+    earlier = [*ACTIONS[:-1], "gather 16 16 0 -1 -1", "bcast 8 1 -1", "wait 1 0 -1", "finalize"]
+    later = [each if each.startswith("wait ") else each.replace("-1", "6") for each in earlier]
+    program = [0, 1, 2, 3, 4, 5, 7]
+
+    def read(name: str, actions: list[str]) -> list[list[str]]:
+        other = [each.replace(" 1 0 8", " 0 0 8") for each in actions]
+        run = written(tmp_path / name, file_of(0, 2, actions, program), file_of(1, 2, other, program))
+        trace = read_recorded(run).trace
+        document = signature_document(trace, phases_of(trace, Machine()))
+        # An earlier signature of the run holds its actions as they were recorded.
+        document["actions"] = [text.replace(" 6", " -1") if name == "earlier" else text for text in document["actions"]]
+        again = trace_of_signature(document | {"instructions": "time"}, "")
+        assert [[again.table.text(each) for each in actions] for actions in again.processes] == [
+            [trace.table.text(each) for each in actions] for actions in trace.processes
+        ]
+        return [[trace.table.text(each) for each in actions.tolist()] for actions in trace.processes]
+
+    assert read("earlier", earlier) == read("later", later)
 
 
 def test_receives_that_were_cancelled_are_left_out_with_what_cancels_them(tmp_path: Path) -> None:
@@ -66,7 +89,7 @@ def test_receives_that_were_cancelled_are_left_out_with_what_cancels_them(tmp_pa
         written(tmp_path / "run", mine, file_of(1, 2, [each.replace(" 1 0 8", " 0 0 8") for each in ACTIONS], other))
     )
     mine, others = ([found.trace.table.text(action) for action in one.tolist()] for one in found.trace.processes)
-    assert mine[:3] == ["init", "compute 600", "isend 1 0 8 -1"]
+    assert mine[:3] == ["init", "compute 600", "isend 1 0 8 6"]
     assert [each.replace(" 1 0 8", " 0 0 8") for each in mine if "compute" not in each] == [
         each for each in others if "compute" not in each
     ]

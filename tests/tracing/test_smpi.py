@@ -106,6 +106,25 @@ grep -v -e init -e finalize {tmp_path}/replayed | sed 's/$/ 0.5/' >&2
     assert sum(each.weight * each.time for each in found.phases) == pytest.approx(3 * 9 * 0.5)
 
 
+@REAL
+def test_types_of_a_programs_own_have_a_byte_in_replays(tmp_path: Path) -> None:
+    def ring(n: int, type_: int) -> dict[int, list[tuple[str, tuple[float, ...]]]]:
+        def turn(rank: int) -> tuple[str, tuple[float, ...]]:
+            return "sendRecv", (10**7, (rank + 1) % n, 10**7, (rank - 1) % n, type_, type_)
+
+        return {rank: [("init", ()), turn(rank), ("finalize", ())] for rank in range(n)}
+
+    platform, hosts = write_machine(tmp_path, 12)
+    own, bytes_ = (
+        predictions(
+            by_replay(fit([trace_of(ring(n, of)) for n in (4, 6, 8)]).application, platform, hosts, False),
+            "replay", [12], {}, False,
+        )[0].execution_time
+        for of in (-1, BYTE)
+    )  # fmt: skip
+    assert own == pytest.approx(bytes_)
+
+
 def test_operations_among_some_of_the_processes_are_not_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

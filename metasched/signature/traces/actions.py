@@ -56,6 +56,25 @@ TYPE_BYTES = {
 }  # fmt: skip
 
 
+def in_bytes(name: str, numbers: tuple[float, ...]) -> tuple[float, ...]:
+    """The numbers of an action whose data are counted in bytes, with MPI_BYTE in place of a type without a number.
+
+    Earlier recorders wrote -1, which is what SimGrid writes for types that a program defines, and sends nothing for.
+
+    Examples
+    --------
+    >>> in_bytes("gather", (8, 8, 0, -1, -1)), in_bytes("recv", (1, 5, 80, -1)), in_bytes("wait", (0, 1, -1))
+    ((8, 8, 0, 6, 6), (1, 5, 80, 6), (0, 1, -1))
+    """
+    if name.lower() in WITHOUT_DATA:
+        return numbers
+    # An action has one type, or one for what is sent and one for what is received, at its end.
+    before, types = numbers[:-2], numbers[-2:]
+    if types[-1:] == (-1,):
+        types = (*((BYTE if each == -1 else each) for each in types[:-1]), BYTE)
+    return (*before, *types)
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The shape of an action: what actions at the same place of a program have in common.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.traces.actions import ActionTable
+from metasched.signature.traces.actions import ActionTable, in_bytes
 from metasched.signature.traces.common_beginning import common_beginning
 from metasched.signature.traces.folding import Loop, Node, unfolded
 from metasched.signature.traces.trace import Trace
@@ -212,7 +212,7 @@ def _actions(
     for text in one.actions:
         name, *words = text.split()
         if name != CANCEL and text not in known:
-            known[text] = table.add(name, tuple(int(word) for word in words))
+            known[text] = table.add(name, in_bytes(name, tuple(int(word) for word in words)))
         numbers.append(known.get(text, -1))
     sequence = unfolded(one.program)
     pairs = np.stack([np.concatenate([[-1], sequence[:-1]]), sequence]) if sequence.size else np.zeros((2, 0), np.int64)

@@ -14,11 +14,11 @@ import numpy as np
 from metasched.json_numbers import finite, read_finite
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
-from metasched.signature.traces.actions import ActionTable
+from metasched.signature.traces.actions import ActionTable, in_bytes
 from metasched.signature.traces.folding import Loop, Node, folded, unfolded
 from metasched.signature.traces.phases import Phases
 from metasched.signature.traces.trace import Trace
-from metasched.store.files.recorded_traces import CALLS
+from metasched.store.files.recorded_traces import CALLS, WAYS
 from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import Located
@@ -129,7 +129,7 @@ def trace_of_signature(document: dict[str, Any], where: str) -> Trace:
         raise InputError(f"has more than {MOST_PROCESSES} programs", where=where)
     if len(programs) != document["processes"]:
         raise InputError(f"is of {document['processes']} processes and has {len(programs)} programs", where=where)
-    table = ActionTable()
+    table, recorded = ActionTable(), document.get("instructions") in WAYS
     for text in actions:
         words = text.split() if isinstance(text, str) else []
         try:
@@ -138,7 +138,7 @@ def trace_of_signature(document: dict[str, Any], where: str) -> Trace:
             numbers = (float("nan"),)
         if not words or not words[0].replace("_", "").isalpha() or any(not abs(each) <= LARGEST for each in numbers):
             raise InputError(f"action {str(text)[:40]!r} is not valid, expected a name and numbers", where=where)
-        table.add(words[0], numbers, text.endswith(" "))
+        table.add(words[0], in_bytes(words[0], numbers) if recorded else numbers, text.endswith(" "))
     left = MOST_EVENTS
     processes = []
     for program in programs:
