@@ -12,6 +12,7 @@ from rich import box
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.written_files import WRITTEN
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.signature.traces.phases import Machine, Phases, phases_of
 from metasched.signature.traces.trace import Trace
@@ -81,7 +82,8 @@ def extract_verb(
         return
     _show(found)
     output.say(
-        f"{document['processes']} processes, {document['events']} events, {found.duration:.6g} s on the assumed machine"
+        f"{number_of(document['processes'], 'process', 'processes')}, {number_of(document['events'], 'event')}, "
+        f"{found.duration:.6g} s on the assumed machine"
         f"; the relevant phases cover {100.0 * found.coverage:.1f} %"
     )
     output.say(f"signature written to {to}")

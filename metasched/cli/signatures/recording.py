@@ -10,6 +10,7 @@ import typer
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.written_files import WRITTEN
+from metasched.plain_numbers import number_of
 from metasched.store.files.recorded_traces import PERF, TIME, VALGRIND, read_recorded
 from metasched.tracing.recording import Instructions, record
 
@@ -44,7 +45,8 @@ def record_verb(
         "status": status,
         "trace": str(to),
     }
-    line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
+    processes = number_of(len(found.durations), "process", "processes")
+    line = f"{number_of(found.trace.events, 'action')} of {processes} in {found.duration:.6g} s"
     output.answer(as_json, shown, f"{line} written to {to}, computation by {COUNTED[found.instructions]}")
     output.warn(found.warnings)
     if status:

@@ -15,6 +15,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.signatures.prediction import MOST_PROCESSES
 from metasched.cli.written_files import WRITTEN
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.signature.traces.phases import Machine
 from metasched.store.files.recorded_traces import STATED, TIME
@@ -169,4 +170,6 @@ def expand_verb(
         rows = [row.as_dict() for row in instruction_table(trace, Machine())]
         output.print_json(shown | {"instructions": rows})
     else:
-        output.say(f"{trace.events} actions of {processes} processes written to {to}")
+        output.say(
+            f"{number_of(trace.events, 'action')} of {number_of(processes, 'process', 'processes')} written to {to}"
+        )

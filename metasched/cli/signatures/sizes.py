@@ -11,6 +11,7 @@ import typer
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.written_files import WRITTEN
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.signature.traces.phases import Machine, phases_of
 from metasched.store.files.recorded_traces import STATED
@@ -70,7 +71,8 @@ def resize_verb(
     output.answer(
         as_json,
         shown | {"warnings": warnings, "signature": str(to)},
-        f"{trace.events} actions of {shown['processes']} processes with problem size {problem_size:g}",
+        f"{number_of(trace.events, 'action')} of {number_of(shown['processes'], 'process', 'processes')} "
+        f"with problem size {problem_size:g}",
         f"signature written to {to}",
     )
     output.warn(() if as_json else warnings)

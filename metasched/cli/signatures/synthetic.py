@@ -12,6 +12,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.signatures.prediction import MOST_PROCESSES
 from metasched.cli.written_files import WRITTEN
+from metasched.plain_numbers import number_of
 from metasched.signature.rules.reporting import checked_count
 from metasched.signature.traces.phases import Machine
 from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, within_bounds, write_document
@@ -67,10 +68,12 @@ def run_verb(
         rest = ("kinds", "measured_kinds", "synthetic_time", "core_seconds", "application_core_seconds", "cost")
         output.print_json({key: document[key] for key in (*shown, *rest)} | {"result": str(to)})
         return
-    output.say(f"{processes} processes take {document['execution_time']:.6g} s")
+    take = "takes" if processes == 1 else "take"
+    output.say(f"{number_of(processes, 'process', 'processes')} {take} {document['execution_time']:.6g} s")
     output.say(
-        f"measured in {figures['synthetic_time']:.6g} s on {cores} cores of {figures['hosts']} hosts, "
-        f"{len(figures['ranges'])} pairs of ranges: {figures['core_seconds']:.6g} core-seconds, "
+        f"measured in {figures['synthetic_time']:.6g} s on {number_of(cores, 'core')} of "
+        f"{number_of(figures['hosts'], 'host')}, "
+        f"{number_of(len(figures['ranges']), 'pair')} of ranges: {figures['core_seconds']:.6g} core-seconds, "
         f"{100.0 * cost:.3g} % of the {document['application_core_seconds']:.6g} of the run (Eq. 7)"
     )
     output.say(f"result written to {to}")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.columns import columns_of
 from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term
@@ -86,7 +87,8 @@ class SignaturePredictor(ByParts):
         checked_count(self.rules, request.processors)
         found = super().predict(request, level)
         if not np.isfinite(found.execution_time):
-            raise InputError(f"the rules of the signature do not hold for {request.processors} processes")
+            asked = number_of(request.processors, "process", "processes")
+            raise InputError(f"the rules of the signature do not hold for {asked}")
         learned = ", ".join(map(str, self.rules.learned))
         model = f"signature of {learned} processes on {self.hardware.device.name}"
         # Numbers of processors that no run has seen are what signatures are for.
@@ -116,7 +118,7 @@ class SignaturePredictor(ByParts):
             here = each[phase] if phase is not None else each[shares < SHOWN].sum(axis=0)
             name = f"phase {phase}" if phase is not None else "other phases"
             if here.sum() > 0.0:
-                how = f"rules of {request.processors} processes on {self.hardware.device.name}"
+                how = f"rules of {number_of(request.processors, 'process', 'processes')} on {self.hardware.device.name}"
                 terms.append(Term(f"computation, {name}", how, float(here[0])))
                 terms.append(Term(f"communication, {name}", how, float(here[1:].sum())))
         return tuple(terms)

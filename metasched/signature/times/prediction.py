@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled
@@ -197,8 +198,8 @@ def predictions(
         if most > math.log(STRANGE):
             ratio = measured[at] / _time(timed[at], dict(rehearsed)[at])
             warnings = (
-                f"the run on {at} processes took {ratio:.3g} times as long as predicted: was it on such hardware, with "
-                "a processor for each process?",
+                f"the run on {number_of(at, 'process', 'processes')} took {ratio:.3g} times as long as predicted: was "
+                "it on such hardware, with a processor for each process?",
             )
     else:
         warnings = ("no timed run was predicted to compare: the interval is that of the engine in general",)
@@ -455,7 +456,7 @@ def _pace(
     trace = sample.trace
     count = len(trace.processes)
     if len(application.paces) != executed.size:
-        line = f"points were measured for {len(application.paces)} phases, {count} processes have {executed.size}"
+        line = f"points were measured for {len(application.paces)} phases, a run of {count} has {executed.size}"
         return None, (f"{line}: the hardware's speed is used",)
     work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
     first = np.concatenate([[0], np.cumsum([each.size for each in trace.processes])])
@@ -475,7 +476,7 @@ def _pace(
         mean = float(once[:, phase].mean())
         if shares[phase] >= REACHED * shares.sum() and not each.reaches(mean):
             warnings.append(
-                f"{count} processes have {mean:.4g} instructions in phase {phase}, points were measured from "
+                f"a run of {count} has {mean:.4g} instructions in phase {phase}, points were measured from "
                 f"{each.instructions[0]:.4g} to {each.instructions[-1]:.4g}: the nearest is used"
             )
     return pace, tuple(warnings)

@@ -114,3 +114,9 @@ def test_instructions_and_processor_time_have_no_rules_together(capsys: pytest.C
     expected = "8.json: holds processor time, and 4.json instructions: expected signatures of one kind"
     assert expected in capsys.readouterr().err
     assert not Path("app.json").exists()
+
+
+def test_what_one_process_did_is_told_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("one.ti").write_text("0 init\n0 compute 1e9\n0 finalize\n", encoding="utf-8")
+    assert called("signature", "extract", "one.ti", "-o", "one.json") == 0
+    assert "1 process, 3 events, 1 s on the assumed machine" in capsys.readouterr().out

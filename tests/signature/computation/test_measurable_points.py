@@ -63,7 +63,7 @@ def test_points_tell_the_time_where_the_cache_holds_the_data(n: int) -> None:
 
 def test_it_is_said_where_points_do_not_reach() -> None:
     (told,) = predictions(by_blocks(rules_of(*POINTS[:2]), HERE), "blocks", [1024], {}, False)
-    assert any("1024 processes have 6.25e+06 instructions in phase" in line for line in told.warnings)
+    assert any("a run of 1024 has 6.25e+06 instructions in phase" in line for line in told.warnings)
     (told,) = predictions(by_blocks(rules_of(*POINTS), HERE), "blocks", [128], {}, False)
     assert not any("points" in line for line in told.warnings)
 
