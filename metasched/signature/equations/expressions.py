@@ -31,6 +31,7 @@ _NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
 _SHARE = re.compile(r"(floor|block|spread|ceil|most)(\d|i\d{1,2}|w):(\d{1,15})")
 _FACTOR = re.compile(
     rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz|two|wide|many)\({_VARIABLE}\)"
+    r"|(?:low|above|under|over)\((?:r|x\d)\)"
     rf"|{_SHARE.pattern})"
 )
 #: Most terms of an expression, and most factors of an atom.
@@ -88,6 +89,42 @@ def _names_on(line: str) -> tuple[str, str]:
     return (f"c{line[1:]}", line) if line.startswith("i") else (f"P{line}", f"x{line}")
 
 
+def low_bit(ranks: Floats) -> Floats:
+    """The lowest bit that is set in ranks; 0 for rank 0."""
+    whole = np.asarray(ranks, dtype=np.int64)
+    return (whole & -whole).astype(np.float64)
+
+
+def power_above(ranks: Floats) -> Floats:
+    """The smallest powers of two above ranks."""
+    return np.asarray(2.0 ** np.floor(np.log2(np.maximum(2.0 * ranks, 1.0))))
+
+
+def _powers_below(numbers: Floats) -> Floats:
+    """How many powers of two are less than numbers."""
+    return np.ceil(np.log2(np.maximum(numbers, 1.0)))
+
+
+def children_under(ranks: Floats, count: Floats) -> Floats:
+    """Of so many processes in a tree, those that a rank reaches by setting one bit below all that are set in it."""
+    lower = np.where(ranks > 0, np.log2(np.maximum(low_bit(ranks), 1.0)), np.inf)
+    return np.asarray(np.minimum(lower, _powers_below(count - ranks)))
+
+
+def children_over(ranks: Floats, count: Floats) -> Floats:
+    """Of so many processes in a tree, those that a rank reaches by setting one bit above all that are set in it."""
+    return np.asarray(np.maximum(_powers_below(count - ranks) - np.log2(power_above(ranks)), 0.0))
+
+
+#: Of a rank, or of a coordinate along a side: what tells where a process stands in a binomial tree.
+IN_TREES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
+    "low": lambda rank, count: low_bit(rank),
+    "above": lambda rank, count: power_above(rank),
+    "under": children_under,
+    "over": children_over,
+}
+
+
 def _trailing_zeros(ranks: Floats) -> Floats:
     whole = np.asarray(ranks, dtype=np.int64)
     return np.where(whole > 0, np.log2(np.maximum(whole & -whole, 1)), 0.0)
@@ -108,6 +145,8 @@ def factor_value(name: str, env: Env) -> Floats:
         return part_of(share[1], float(share[3]), *place_on(share[2], env))
     function, _, inner = name.rstrip(")").partition("(")
     value = env[inner]
+    if function in IN_TREES:
+        return IN_TREES[function](value, env["n" if inner == "r" else f"P{inner[1:]}"])
     if function in GUARDS:
         return GUARDS[function](value).astype(np.float64)
     if function == "sqrt":
@@ -217,6 +256,8 @@ class Expression:
         for factor in (factor for _, atom in self.terms for factor in atom.split("*")):
             share = _SHARE.fullmatch(factor)
             found |= {*_names_on(share[2])} if share is not None else {*_NAMES.findall(factor)}
+            if factor.removeprefix("1/").partition("(")[0] in IN_TREES:
+                found |= {"n" if name == "r" else f"P{name[1:]}" for name in _NAMES.findall(factor)}
         return found
 
     def as_dict(self) -> dict[str, Any]:

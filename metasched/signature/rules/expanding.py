@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.equations.expressions import LISTED
+from metasched.signature.equations.expressions import LISTED, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import with_grid
-from metasched.signature.rules.roles import cells
+from metasched.signature.rules.roles import TREES, cells
 from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
 from metasched.signature.traces.matching import Places, Repeat, laid_out
 from metasched.signature.traces.parts import spliced, turns
@@ -184,17 +184,36 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
     total = 0
     roles = [0] * count
     programs: list[tuple[Ints, Ints]] = []
-    for cell, ranks in members.items():
+    for cell, all_ranks in members.items():
         role, turns = application.roles[cell], (longest, outer or longest)
-        made, program = _role(application, role, np.array(ranks), count, actions, turns)
-        total += made.size
-        if total > MOST_EVENTS:
-            raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
-        for row, rank in enumerate(ranks):
-            processes[rank] = made[row]
-            roles[rank] = len(programs)
-        programs.append(program)
+        for alike in _with_as_many_turns(application, role, np.array(all_ranks), count):
+            made, program = _role(application, role, alike, count, actions, turns)
+            total += made.size
+            if total > MOST_EVENTS:
+                raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
+            for row, rank in enumerate(alike.tolist()):
+                processes[rank] = made[row]
+                roles[rank] = len(programs)
+            programs.append(program)
     return Sample(Trace(actions.table, tuple(processes)), tuple(roles), tuple(programs))
+
+
+def _with_as_many_turns(application: Application, role: Role, ranks: Ints, count: int) -> list[Ints]:
+    """The ranks of a role, those together whose loops run as often: in a tree, those that have as many children."""
+    atoms = {
+        atom
+        for times in role.counts
+        for part in times.parts()
+        for expression in part.expressions
+        for _, atom in expression.terms
+        if atom.partition("(")[0] in TREES
+    }
+    env = {"n": np.full(1, float(count)), "r": ranks.astype(np.float64)}
+    columns = [atom_value(atom, env) for atom in sorted(atoms)]
+    if not columns:
+        return [ranks]
+    _, which = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return [ranks[which.reshape(-1) == each] for each in range(int(which.max()) + 1)]
 
 
 def _role(

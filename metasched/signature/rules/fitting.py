@@ -18,9 +18,9 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
-from metasched.signature.rules.numbered_runs import NumberedRun, ranks_seen, tagged_shapes, whole_of
+from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
 from metasched.signature.rules.role_search import RoleSearch
-from metasched.signature.rules.roles import Cell, candidates, cells
+from metasched.signature.rules.roles import TREES, Cell, candidates, cells
 from metasched.signature.rules.rule_search import GivenUpError, RuleSearch
 from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
 from metasched.signature.traces.message_order import in_order
@@ -178,6 +178,8 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         """The share of what follows rules; measured times follow the better the more roles they are divided among."""
         return found.calls_ruled if timed else found.ruled
 
+    if (found := _tree(runs, shapes, topologies, timed)) is not None and score(found) == 1.0:
+        return found
     for features, topology in candidates(topologies):
         seen = ranks_seen(runs, features, topology)
         # Where each process has a role of its own, nothing is explained.
@@ -200,6 +202,22 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         if last or tried >= MOST_TRIED:
             break
     return best
+
+
+def _tree(runs: Sequence[NumberedRun], shapes: Sequence[Shape], topologies: Sequence[str], timed: bool) -> Fit | None:
+    """The rules of processes that form a binomial tree, of the first and of all others; None where they form none."""
+    for tree in TREES:
+        if (apart := by_children(runs, tree)) is None:
+            continue
+        several, seen = apart
+        rules = RuleSearch(several, shapes, "line", topologies, timed, in_tree=True)
+        try:
+            found = RoleSearch(rules, "begins").fit(seen)
+        except GivenUpError:
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:

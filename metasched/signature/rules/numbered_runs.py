@@ -89,6 +89,32 @@ def ranks_seen(runs: Sequence[NumberedRun], features: str, topology: str) -> dic
     return {cell: {place: np.array(ranks) for place, ranks in of.items()} for cell, of in found.items()}
 
 
+def by_children(runs: Sequence[NumberedRun], tree: str) -> tuple[list[NumberedRun], dict[Cell, dict[int, Ints]]] | None:
+    """Runs, each once for every number of children that processes have in a tree, and the ranks of each there.
+
+    Parameters
+    ----------
+    tree : one of :data:`metasched.signature.rules.roles.TREES`.
+
+    Returns
+    -------
+    The runs, and of the first process and of all others the ranks by the place of the run; None where processes with as
+    many children make different calls, or all the same.
+    """
+    if ranks_seen(runs, "begins", "line") is not None:
+        return None
+    several: list[NumberedRun] = []
+    found: dict[Cell, dict[int, Ints]] = {}
+    for run in runs:
+        apart = ranks_seen([run], f"begins+{tree}", "line")
+        if apart is None:
+            return None
+        for (begin, _), ranks in apart.items():
+            found.setdefault((begin,), {})[len(several)] = ranks[0]
+            several.append(run)
+    return several, found
+
+
 def spread(size: int, most: int) -> Ints:
     """Evenly spread numbers below ``size``, with the first and the last."""
     if size <= most:

@@ -98,9 +98,9 @@ class RoleSearch:
                 add(unruled, name, events, seconds)
         if self._arbitrary(roles, seen):
             return None
-        whole = whole_of(self.runs)
+        whole = whole_of([*dict.fromkeys(self.runs)])
         shares = {name: each / whole for name, each in sorted(unruled.items())}
-        learned, topology = tuple(run.count for run in self.runs), self.search.topology
+        learned, topology = tuple(dict.fromkeys(run.count for run in self.runs)), self.search.topology
         roles = {cell: _of_lengths(role, topology, self.shapes, roles, learned) for cell, role in roles.items()}
         application = Application(self.features, topology, tuple(self.shapes), roles, learned)
         return Fit(application, 1.0 - float(sum(each[0] for each in shares.values())), *shares_by_name(shares))
@@ -127,7 +127,7 @@ class RoleSearch:
         # What the lengths of sides explain to the last call is no loop whose turns differ from count to count, unless
         # that loop holds every call that there is but once, as over the bits of a rank.
         longer = len({sequence.size for sequence in sequences}) > 1
-        if longer and not _calls_once(max(sequences, key=len)):
+        if longer and not self.search.in_tree and not _calls_once(max(sequences, key=len)):
             grids = [*self.search.grids]
             along = self._along_sides(cell, seen)
             if along is not None and not self._plainer(along[0], cell, seen):

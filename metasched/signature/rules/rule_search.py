@@ -29,6 +29,7 @@ from metasched.signature.rules.number_rules import number, regression, shared_ou
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
 from metasched.signature.rules.samples import Samples
 from metasched.signature.rules.step_rules import attribute
+from metasched.signature.rules.tree_rules import children, relative
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
 
@@ -62,6 +63,7 @@ class RuleSearch:
     timed : whether computation is known from measured times.
     loosely : whether loops without messages may run as often as on average.
     patience : how many partners may be without a rule before it is given up.
+    in_tree : whether the processes form a binomial tree; a run is then there for each number of children.
     """
 
     def __init__(
@@ -73,9 +75,12 @@ class RuleSearch:
         timed: bool,
         loosely: bool = False,
         patience: int = 0,
+        in_tree: bool = False,
     ) -> None:
         self.runs, self.shapes, self.topology, self.timed = runs, shapes, topology, timed
-        self.loosely, self.patience, self.lost = loosely, patience, 0
+        self.loosely, self.patience, self.lost, self.in_tree = loosely, patience, 0, in_tree
+        #: How many numbers of processes there are.
+        self.counts = len({run.count for run in runs})
         rest = [name for name in topologies if name not in ("line", topology)]
         # Grids of which a side is the same at all counts, or four-dimensional ones, come last.
         rest.sort(key=lambda name: not name.startswith(USUAL_FIRST) or name in ("grid 0123", "grid 3210"))
@@ -106,9 +111,10 @@ class RuleSearch:
                 continue
             table = table[spread(len(table), 4 * PLACES)]
             outer = counts_around(program, program.repeats[repeat].loops, each, table[:, :-1])
-            ranks = np.full((len(table), 1), float(seen[place][0]))
-            columns.append(np.concatenate([ranks, table[:, :-1], outer, table[:, -1:]], axis=1))
-            of += [self.runs[place].count] * len(table)
+            shown = seen[place][spread(seen[place].size, RANKS)] if self.in_tree else seen[place][:1]
+            rows = np.tile(np.concatenate([table[:, :-1], outer, table[:, -1:]], axis=1), (shown.size, 1))
+            columns.append(np.concatenate([np.repeat(shown, len(table))[:, None], rows], axis=1))
+            of += [self.runs[place].count] * len(rows)
         if not columns:
             return Attribute(expression=Expression())
         table = np.concatenate(columns)
@@ -118,7 +124,10 @@ class RuleSearch:
             ("count", body),
             samples,
             table[:, -1],
-            lambda: number(samples, table[:, -1], USUAL[:2] if USUAL[1] in self.topologies else USUAL[:1]),
+            lambda: (
+                (children(samples, table[:, -1]) if self.in_tree else None)
+                or number(samples, table[:, -1], USUAL[:2] if USUAL[1] in self.topologies else USUAL[:1])
+            ),
         )
         if found is not None or not self.loosely or any(self.shapes[shape].peers for shape in body):
             return found
@@ -151,7 +160,7 @@ class RuleSearch:
             if samples.holds(each, values, tolerance):
                 return each
         found: Attribute | None = search()  # type: ignore[operator]
-        if found is not None and len(samples.distinct) == len(self.runs):
+        if found is not None and len(samples.distinct) == self.counts:
             known.append(found)
         return found
 
@@ -204,7 +213,7 @@ class RuleSearch:
             peer = column in shape.peers
             root = column == shape.root
             one, ruled = self._number(samples, values, (shape_number, column), peer, tolerance, bool(partners), root)
-            if partners and len(samples.distinct) < len(self.runs) and not _plain_share(one):
+            if partners and len(samples.distinct) < self.counts and not _plain_share(one):
                 one, ruled = regression(samples, values), False
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
             if tolerance and one.law is not None:
@@ -228,16 +237,17 @@ class RuleSearch:
     ) -> tuple[Attribute, bool]:  # fmt: skip
         """The instructions of a computation that follows no rule, by groups of processes; whether there are such."""
         steady = STEADY_TIMED if self.timed else STEADY
-        amounts = {}
+        by_rank: dict[int, dict[int, float]] = {}
         for place, each in places.items():
             run = self.runs[place]
             at = each.leaf(leaf)[0]
             if not at.size:  # No loop runs there at this count.
                 continue
             at = at[spread(at.size, PLACES)]
-            amounts[run.count] = np.array(
-                [float(run.column(*column)[run.trace.processes[rank][at]].mean()) for rank in seen[place].tolist()]
-            )
+            for rank in seen[place].tolist():
+                amount = float(run.column(*column)[run.trace.processes[rank][at]].mean())
+                by_rank.setdefault(run.count, {})[rank] = amount
+        amounts = {n: np.array([each[rank] for rank in sorted(each)]) for n, each in by_rank.items()}
         # What is measured is alike if it is so to the middle of its group.
         alike = ALIKE**2 if self.timed else ALIKE
         groups = {n: grouped(each, alike) for n, each in amounts.items()}
@@ -254,7 +264,7 @@ class RuleSearch:
 
         if many == {1}:
             return law(-1, steady), True
-        ranks = {self.runs[place].count: each for place, each in seen.items() if self.runs[place].count in amounts}
+        ranks = {n: np.array(sorted(each)) for n, each in by_rank.items()}
         where = placed(groups, ranks, self.topologies) if len(many) == 1 and max(many) <= MOST_GROUPS else None
         if where is not None:
             table = tuple(law(group, steady) for group in range(max(many)))
@@ -281,7 +291,7 @@ class RuleSearch:
         along: bool = False,
         root: bool = False,
     ) -> tuple[Attribute, bool]:
-        few = len(samples.distinct) < len(self.runs)
+        few = len(samples.distinct) < self.counts
         if not few and np.all(values == values[0]) and not peer:
             return number(samples, values) or regression(samples, values), True
         if self.timed and tolerance:
@@ -298,7 +308,9 @@ class RuleSearch:
             if question in self.without:
                 return None
             # A root in a row of a grid is a place there, like a partner.
-            found = attribute(samples, values, self.topologies, True, tolerance, chosen, simple) if root else None
+            found = relative(samples, values) if self.in_tree and peer else None
+            if found is None and root:
+                found = attribute(samples, values, self.topologies, True, tolerance, chosen, simple)
             found = found or attribute(samples, values, self.topologies, peer, tolerance, chosen, simple)
             if found is None:
                 self.without.add(question)
