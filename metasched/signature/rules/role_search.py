@@ -20,7 +20,17 @@ from metasched.signature.rules.roles import Cell
 from metasched.signature.rules.rule_search import RANKS, GivenUpError, RuleSearch
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.folding import Loop, Node, folded
-from metasched.signature.traces.matching import Places, Program, Repeat, likened, matched, merged, program_of
+from metasched.signature.traces.matching import (
+    Leaf,
+    Part,
+    Places,
+    Program,
+    Repeat,
+    likened,
+    matched,
+    merged,
+    program_of,
+)
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,22 +48,36 @@ def _goes_round(role: Role) -> bool:
 def _same_in_all(program: Program, places: Mapping[int, Places]) -> bool:
     """Whether loops of nothing but another loop run that one as often in every run, but themselves not.
 
-    Then numbers that come round after as many turns as a side is long made two loops of one.
+    Then numbers that come round after as many turns as a side is long made two loops of one. What is left over of the
+    last turn stands behind them, in a loop with the same calls.
     """
-    for outer in program.repeats:
-        inner = outer.body[0]
-        if len(outer.body) > 1 or not isinstance(inner, Repeat):
-            continue
-        depth = len(outer.loops)
-        totals: dict[tuple[int, ...], int] = {}
-        for place, each in places.items():
-            for row in each.repeats[inner.number]:
-                around = place, *row[:depth]
-                totals[around] = totals.get(around, 0) + row[-1]
-        counts = {row[-1] for each in places.values() for row in each.repeats[outer.number]}
-        if len({*totals.values()}) == 1 < len(counts):
-            return True
+    for parts in (program.parts, *(each.body for each in program.repeats)):
+        for at, outer in enumerate(parts):
+            inner = outer.body[0] if isinstance(outer, Repeat) and len(outer.body) == 1 else None
+            if not isinstance(outer, Repeat) or not isinstance(inner, Repeat):
+                continue
+            called = _calls(inner.body)
+            rest = [
+                each.number
+                for each in parts[at + 1 : at + 2]
+                if isinstance(each, Repeat) and _calls(each.body) == called
+            ]
+            depth = len(outer.loops)
+            totals: dict[tuple[int, ...], int] = {}
+            for place, each in places.items():
+                for number_ in (inner.number, *rest):
+                    for row in each.repeats[number_]:
+                        around = place, *row[:depth]
+                        totals[around] = totals.get(around, 0) + row[-1]
+            counts = {row[-1] for each in places.values() for row in each.repeats[outer.number]}
+            if len({*totals.values()}) == 1 < len(counts):
+                return True
     return False
+
+
+def _calls(parts: Sequence[Part]) -> list[object]:
+    """The shapes of parts of a program, loops as lists."""
+    return [each.shape if isinstance(each, Leaf) else _calls(each.body) for each in parts]
 
 
 def _cost(found: Found) -> tuple[float, int]:

@@ -334,3 +334,27 @@ def test_what_comes_round_in_rows_and_columns_is_no_loop_of_its_own_and_messages
     kept = [[[each for each in one if not each.startswith("bcast_on")] for one in _texts(run)] for run in (made, true)]
     assert kept[0] == kept[1]
     assert [*map(len, made.processes)] == [*map(len, true.processes)]
+
+
+def _rows_in_turn(n: int, turns: int) -> Trace:
+    """The places of each row of a grid send to it in turn, and come round where there are more turns."""
+    rows, columns = TOPOLOGIES["grid 01"](n)
+
+    def step(rank: int, turn: int) -> list[tuple[str, tuple[float, ...]]]:
+        root = rank // columns * columns + turn % columns
+        return [("bcast_on", (columns, 11520 // rows, root, 6)), ("allreduce_on", (rows, 11520 // columns, 0, 6))]
+
+    return trace_of(
+        {
+            rank: [("init", ()), *(action for turn in range(turns) for action in step(rank, turn)), ("finalize", ())]
+            for rank in range(n)
+        }
+    )
+
+
+@pytest.mark.parametrize("turns", [8, 10, 30])
+@pytest.mark.parametrize("counts", [(8, 16, 32), (16, 32, 64)])
+def test_turns_that_do_not_come_out_even_are_no_loops_of_their_own(counts: tuple[int, ...], turns: int) -> None:
+    rules = fit([_rows_in_turn(n, turns) for n in counts]).application
+    for n in (64, 128, 144):
+        assert _texts(expanded(rules, n)) == _texts(_rows_in_turn(n, turns))
