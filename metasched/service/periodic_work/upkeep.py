@@ -87,10 +87,13 @@ class Upkeep:
         memory_use.give_back()
 
     def apply_retention(self) -> None:
-        """Remove what is older than it is to be kept."""
+        """Remove what is older than it is to be kept; nothing while the clock is in doubt, since it could be all."""
+        if fault := self._clock.fault():
+            _log.warning("nothing is removed for its age: %s", fault)
+            return
         now = self._clock.now()
         prune(
-            self._store, loads_before=now - DAY * self._keep.loads,
+            self._store, now=now, loads_before=now - DAY * self._keep.loads,
             placements_before=now - DAY * self._keep.placements, past_jobs_before=now - DAY * self._keep.past_jobs,
         )  # fmt: skip
         self._store.waiting.forget(now - REACH)

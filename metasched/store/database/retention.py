@@ -28,8 +28,9 @@ class Pruned:
 
 
 def prune(
-    store: Store, *, loads_before: float, placements_before: float, past_jobs_before: float = -math.inf
-) -> Pruned:
+    store: Store, *, loads_before: float, placements_before: float, past_jobs_before: float = -math.inf,
+    now: float | None = None,
+) -> Pruned:  # fmt: skip
     """Remove loads, placements and past jobs from before these times (s). Runs and models, what was learned, stay.
 
     Of the loads the means stay: those over five minutes ten times as long as the samples, those over hours for good.
@@ -37,12 +38,14 @@ def prune(
     Parameters
     ----------
     store : that is pruned.
-    loads_before, placements_before : seconds since 1970.
+    loads_before, placements_before, past_jobs_before : seconds since 1970.
+    now : the present (s since 1970); None for the clock's.
     """
-    update_means(store)
+    moment = time.time() if now is None else now
+    update_means(store, moment)
     roll_up(store, loads_before, since=-math.inf)  # once more with whatever came late, before its samples go
     with writing(store.engine, long=True) as connection:
-        means_before = loads_before - MEANS_KEEP * max(time.time() - loads_before, 0.0)
+        means_before = loads_before - MEANS_KEEP * max(moment - loads_before, 0.0)
         old = LoadMeanRow.step == FIVE_MINUTES, LoadMeanRow.time < means_before
         connection.execute(delete(LoadMeanRow).where(*old))
         packed.forget(connection, loads_before)

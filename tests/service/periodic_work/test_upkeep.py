@@ -37,13 +37,13 @@ def calls() -> list[tuple[Any, ...]]:
     return []
 
 
-def made(calls: list[tuple[Any, ...]], now: float) -> Upkeep:
+def made(calls: list[tuple[Any, ...]], now: float, fault: str = "") -> Upkeep:
     parts: dict[str, Any] = {name: Noted(calls, name) for name in ("history", "models")}
     parts["models"].recent = Noted(calls, "recent")
     jobs = Noted(calls, "jobs", remember=["ended"])
     store = SimpleNamespace(name="site.db", waiting=Noted(calls, "waiting"))
     clusters: Any = SimpleNamespace(view=SimpleNamespace(partitions=("p",)))
-    clock, keep = Noted(calls, "clock", now=now), Keep(loads=2.0, placements=3.0, past_jobs=4.0)
+    clock, keep = Noted(calls, "clock", now=now, fault=fault), Keep(loads=2.0, placements=3.0, past_jobs=4.0)
     found = Upkeep(store, keep, clock, clusters, parts["history"], parts["models"], jobs)  # type: ignore[arg-type]
     calls.clear()
     return found
@@ -84,9 +84,19 @@ def test_each_kind_of_thing_is_kept_for_its_own_days(
     pruned: list[dict[str, float]] = []
     monkeypatch.setattr(upkeep, "prune", lambda store, **before: pruned.append(before))
     made(calls, 100 * DAY).apply_retention()
-    assert pruned == [{"loads_before": 98 * DAY, "placements_before": 97 * DAY, "past_jobs_before": 96 * DAY}]
+    before = {"loads_before": 98 * DAY, "placements_before": 97 * DAY, "past_jobs_before": 96 * DAY}
+    assert pruned == [{"now": 100 * DAY} | before]
     # What a scheduler never confirms is kept no longer where the daemon is not started again.
-    assert calls[1:] == [("waiting.forget", 93 * DAY)]
+    assert calls[2:] == [("waiting.forget", 93 * DAY)]
+
+
+def test_nothing_is_removed_while_the_clock_is_in_doubt(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(upkeep, "prune", lambda store, **before: calls.append(("pruned",)))
+    made(calls, 4000 * DAY, fault="the clock was set by 315360000 s, 60 s ago").apply_retention()
+    assert calls == [("clock.fault",)]
+    assert caplog.messages == ["nothing is removed for its age: the clock was set by 315360000 s, 60 s ago"]
 
 
 def test_means_are_made_up_to_now_with_rests_and_memory_is_given_back(

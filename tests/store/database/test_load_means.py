@@ -112,6 +112,17 @@ def test_means_stay_when_samples_are_let_go(tmp_path: Path) -> None:
     assert same(hourly, by_hand(loads, HOUR))
 
 
+def test_five_minutes_stay_ten_times_as_long_by_the_daemons_time_whatever_the_time_of_day(tmp_path: Path) -> None:
+    now = time.time() + 100 * 24 * HOUR  # the time of day was set back
+    loads = [Load(now - HOUR * age - 30.0, "a", 0.5, 90.0) for age in range(20)]
+    with Store.open(tmp_path / "db") as store:
+        store.loads.add(loads)
+        update_means(store, now)
+        prune(store, loads_before=now - HOUR, placements_before=0.0, now=now)
+        kept = mean_loads(store, FIVE_MINUTES, since=0.0, until=now)
+    assert len(kept) == 10
+
+
 def test_hours_stay_when_their_five_minutes_are_let_go_too(tmp_path: Path) -> None:
     now = time.time() // HOUR * HOUR
     loads = [Load(now - 60.0 * age, "a", 0.5 + 0.4 * np.sin(age), 90.0) for age in range(30 * 60, 0, -1)]
