@@ -14,7 +14,7 @@ from tests.cli.outputs import COMMANDS, outputs
 KNOWN = json.loads((Path(__file__).parent / "outputs.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def found() -> dict[str, Any]:
     return outputs()
 
