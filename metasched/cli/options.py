@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from metasched.records import PARAMETER, InputError, Settings
+from metasched.records.settings import parsed
 
 #: Path of the configuration where none is given.
 CONFIGURATION = "/etc/metasched/metasched.toml"
@@ -182,7 +183,7 @@ def numbers(option: str, text: str | None) -> tuple[float, ...]:
     ((0.5, 1.0), ())
     """
     try:
-        return () if text is None else tuple(float(word) for word in text.split(","))
+        return () if text is None else tuple(map(parsed, text.split(",")))
     except ValueError:
         raise InputError(f"{option} is {text!r}, expected a number, or several separated by commas") from None
 

@@ -19,6 +19,7 @@ from metasched.cli.configured import ask_daemon, by_daemon, configuration, forge
 from metasched.cli.written_files import WRITTEN
 from metasched.plain_numbers import number_of, plain
 from metasched.records import InputError
+from metasched.records.settings import parsed
 from metasched.schedulers import local
 from metasched.store import spool
 from metasched.store.database.engine import default_location
@@ -212,7 +213,7 @@ def _moment(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        return float(text)
+        return parsed(text)
     except ValueError:
         pass
     try:
@@ -227,7 +228,7 @@ def _speeds(texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            speeds[name] = float(number)
+            speeds[name] = parsed(number)
         except ValueError:
             speeds[name] = 0.0
         if not name or not 0 < speeds[name] < float("inf"):

@@ -126,6 +126,7 @@ def test_runs_are_forgotten_by_id_user_and_time(tmp_path: Path, capsys: pytest.C
     [
         ([], "no runs are named, expected ids, a user, or a time"),
         (["--since", "soon"], "--since is 'soon', expected seconds or a time"),
+        (["--since", "1_700"], "--since is '1_700', expected seconds or a time"),
         (["--since", "9", "--until", "8"], "since is 9, expected a time before until, 8"),
         (["--since", "nan"], "since is nan, expected a time (s)"),
         (["--user", "ann", "--until", "nan"], "until is nan, expected a time (s)"),
@@ -193,6 +194,7 @@ print("caught", len(caught), flush=True)
         ((*RUN, "--interface", "bogus0", "--", "true"), 2, "no network interface bogus0"),
         ((*RUN, "--link-speed", "eth0", "--", "true"), 2, "--link-speed is eth0, expected INTERFACE=MBITS"),
         ((*RUN, "--link-speed", "eth0=fast", "--", "true"), 2, "--link-speed is eth0=fast, expected INTERFACE=MBITS"),
+        ((*RUN, "--link-speed", "eth0=1_0", "--", "true"), 2, "--link-speed is eth0=1_0, expected INTERFACE=MBITS"),
         ((*RUN, "--link-speed", "eth0=0", "--", "true"), 2, "--link-speed is eth0=0, expected INTERFACE=MBITS"),
         ((*RUN[:-1], "0", "--", "true"), 2, "processors is 0"),
         ((*RUN[:-1], "1.5", "--", "true"), 2, "--processors is '1.5', expected a valid integer"),

@@ -19,6 +19,7 @@ from metasched.placement.explaining.documents import RankingTable
 from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.plain_numbers import number_of, plain, processes
 from metasched.records import InputError, Placement, ResourceSet, Settings
+from metasched.records.settings import parsed
 from metasched.validation import Located, first_error
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
@@ -54,7 +55,7 @@ def objective(weights: Sequence[str] | None, saving: float) -> Objective:
     for text in weights or ():
         name, _, value = text.partition("=")
         try:
-            given[name] = float(value)
+            given[name] = parsed(value)
         except ValueError:
             raise InputError(f"--weight {text!r}, expected TERM=PRICE, such as core_hours=60") from None
         if name not in TERMS:

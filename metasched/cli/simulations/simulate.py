@@ -16,6 +16,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
+from metasched.records.settings import parsed
 from metasched.simulation.application import Application
 from metasched.simulation.outcome import Outcome, simulate
 from metasched.simulation.system import System
@@ -134,10 +135,10 @@ def _swept(option: str, given: Sequence[str] | None, whole: bool) -> dict[str, l
     for text in given or []:
         name, _, value = text.partition("=")
         try:
-            number = int(value) if whole else float(value)
+            number = parsed(value)
         except ValueError:
             number = math.nan
-        if not (name.strip().isidentifier() and math.isfinite(number)):
+        if not (name.strip().isidentifier() and math.isfinite(number) and (not whole or number.is_integer())):
             expected = "LABEL=N with a whole number N" if whole else "NAME=V with a number V"
             raise InputError(f"{option} is {text!r}, expected {expected}")
         # A variable that is a whole number counts rounds of loops.

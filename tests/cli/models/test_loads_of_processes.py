@@ -63,6 +63,7 @@ def test_one_value_is_that_of_all_processes_and_usual_ones_are_said(
     [
         (("--cpu", "0.5,1"), "--cpu lists 2 values, expected one for each of the 4 processes"),
         (("--bandwidth", "80,80,80"), "--bandwidth lists 3 values, expected one for each of the 4 processes"),
+        (("--cpu", "0.5,1_0,1,1"), "--cpu is '0.5,1_0,1,1', expected a number, or several separated by commas"),
         (("--cpu", "0.5,fast,1,1"), "--cpu is '0.5,fast,1,1', expected a number, or several separated by commas"),
         (("--cpu", ""), "--cpu is '', expected a number, or several separated by commas"),
         (("--cpu", "0.5,1,1,-1"), "available_cpu is -1"),

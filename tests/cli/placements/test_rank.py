@@ -145,6 +145,7 @@ def test_loads_come_from_a_file(files, capsys) -> None:
         (["--application", "cg", "--model", "cg.json", "--cluster", "north"], "--cluster north is not described"),
         (["--application", "cg", "--model", "cg.json", "--processors", "2-x"], "'2-x' is not a number of processors"),
         (["--application", "cg", "--model", "cg.json", "--weight", "speed=1"], "no term speed, expected one of time"),
+        (["--application", "cg", "--model", "cg.json", "--weight", "time=1_0"], "expected TERM=PRICE, such as"),
         (
             ["--application", "cg", "--model", "cg.json", "--weight", "time=1e-320"],
             "weight of time is 1e-320",

@@ -80,6 +80,7 @@ def test_several_values_make_a_sweep_with_its_front(capsys: pytest.CaptureFixtur
     [
         (["--processes", "slave1"], "--processes is 'slave1', expected LABEL=N"),
         (["--processes", "slave1=1.5"], "expected LABEL=N with a whole number N"),
+        (["--processes", "slave1=1_0"], "expected LABEL=N with a whole number N"),
         (["--processes", "slave1=0"], "0 processes of slave1 are asked for, expected from 1 to its 12800 slots"),
         (["--processes", "slave1=12801"], "expected from 1 to its 12800 slots"),
         (["--processes", "helper=3"], "label helper has no code, expected one of master, slave1"),
