@@ -61,8 +61,8 @@ RUNNING = "not ended yet"
 #: States of jobs that have not ended, and of those of which accounting has a record for each part.
 ONGOING = frozenset({"RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING"})
 IN_PARTS = frozenset({"REQUEUED", "RESIZING", "REVOKED"})
-#: What the queue and epilogs know by another number, so that it cannot be stored once.
-UNNUMBERED = "of arrays or heterogeneous jobs, without JobIDRaw (kept)"
+#: What the queue and epilogs know by another number, so that it is stored a second time where they report it.
+UNNUMBERED = "of arrays or heterogeneous jobs, without JobIDRaw, by which a daemon knows them (kept)"
 TELESCOPED = "with a separator in the name (mended)"
 
 

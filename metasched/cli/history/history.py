@@ -99,7 +99,6 @@ def import_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Store past jobs from accounting data, each once; run times and waits are predicted from them."""
-    from metasched.history.log_formats import UNNUMBERED
     from metasched.store.files.job_logs import read_job_log
     from metasched.store.pseudonyms import pseudonyms_of
 
@@ -116,11 +115,6 @@ def import_verb(
     for path in logs:  # all are read before any is stored
         with output.working(f"reading {path.name}"):
             read.append(read_job_log(path))
-        if count := read[-1].wrong.get(UNNUMBERED, 0):
-            raise InputError(
-                f"{number_of(count, 'job')} {UNNUMBERED.removesuffix(' (kept)')} could be stored twice, expected the "
-                "column JobIDRaw", where=str(path),
-            )  # fmt: skip
     with opened(config, database, new=True) as store:
         called = pseudonyms_of(store.past_jobs, location, plain=plain_users)
         new = sum(store.past_jobs.add(each, where, called, bar) for each in read)
