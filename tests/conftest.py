@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +20,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order", help="Run the tests in the order reversed, or shuffled by a seed (a whole number).")
 
 
+def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """The files in any order, and the tests of each file in any order: what a file prepares is prepared once."""
+    chance, files = random.Random(seed), dict[Path, list[pytest.Item]]()
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    return [
+        item
+        for file in chance.sample(sorted(files), len(files))
+        for item in chance.sample(files[file], len(files[file]))
+    ]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order = config.getoption("--order")
     if order == "reversed":
         items.reverse()
     elif order is not None:
-        random.Random(int(order)).shuffle(items)
+        items[:] = shuffled(items, int(order))
