@@ -234,8 +234,9 @@ def _run(argv: list[str]) -> int:
         output.to_stderr(str(error))
         return 1
     except SystemExit as error:
-        # Rich and Typer leave by themselves where nobody reads on.
-        raise error.__context__ if isinstance(error.__context__, BrokenPipeError) else error from None
+        if isinstance(error.__context__, BrokenPipeError):  # Rich and Typer leave by themselves where nobody reads on
+            raise error.__context__ from None
+        raise
     except (typer.Abort, KeyboardInterrupt):
         output.to_stderr("interrupted")
         return 130

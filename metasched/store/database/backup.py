@@ -187,8 +187,8 @@ def _copy_file(path: Path, copy: Path) -> None:
     try:
         shutil.copyfile(path, copy)
     except OSError as error:
-        room = f"cannot be copied to {copy.parent.parent}, or where TMPDIR says: {refusal(error)}"
-        raise InputError(room, where=str(path)) from None
+        refused = f"cannot be copied to {copy.parent.parent}, the folder for temporary files (TMPDIR): {refusal(error)}"
+        raise InputError(refused, where=str(path)) from None
 
 
 def _put(fresh: Path, path: Path) -> None:
