@@ -234,7 +234,7 @@ def led_on(cluster: Backfilling, now: float, remaining: Mapping[int, float]) -> 
 
     Parameters
     ----------
-    cluster : as it is; it is led on itself, so give a copy.
+    cluster : as it is; it is changed, so pass a copy.
     now : the time (s).
     remaining : of each job how long it still runs, or will run once started (s).
 

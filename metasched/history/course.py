@@ -51,7 +51,7 @@ class Course:
 
         Parameters
         ----------
-        cluster : as it is; its jobs are numbered from 0. It is led on itself, so give a copy.
+        cluster : as it is; its jobs are numbered from 0. It is changed, so pass a copy.
         processors : of each job, shape (jobs,).
         left : how long each job still runs, or will run once started (s), shape (jobs,).
         """

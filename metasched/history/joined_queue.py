@@ -69,7 +69,7 @@ class JoinedQueue:
 
 
 class _Course:
-    """A queue that is led on by the remaining run times of its jobs (s), as far as it has been asked about."""
+    """A simulation of a queue by the remaining run times of its jobs (s), as far as it has been asked about."""
 
     def __init__(self, cluster: Backfilling, now: float, remaining: dict[int, float]) -> None:
         self._cluster, self._now, self._remaining = cluster, now, remaining
@@ -92,7 +92,7 @@ class _Course:
         return True
 
     def start(self, job: int) -> float:
-        """The time (s) at which a job that has joined starts; the queue is led on up to it."""
+        """The time (s) at which a job that has joined starts; the simulation continues up to it."""
         while job not in self._starts:
             self._now = self._ends[0][0]
             while self._ends and self._ends[0][0] == self._now:

@@ -78,10 +78,7 @@ def by_process(predictor: Predictor) -> PredictsProcesses | None:
 
 
 def layouts_of(predictor: Predictor) -> frozenset[tuple[int | None, int]]:
-    """Processes per node and threads of the runs that a predictor has learned; none where they do not matter to it.
-
-    Every placement asks, so only the attribute is looked for: checking a protocol costs as much as a prediction.
-    """
+    """Processes per node and threads of the runs that a predictor has learned; none where they do not matter to it."""
     found: frozenset[tuple[int | None, int]] = getattr(predictor, "layouts", frozenset())
     return found
 
@@ -237,7 +234,7 @@ def clock_spread(
 def energy_predictor(predictor: Predictor) -> Predictor | None:
     """The predictor of the energy of runs whose times a predictor predicts, with joules instead of seconds.
 
-    None where it has learned none. Asked of every placement, as :func:`layouts_of`.
+    None where it has learned none.
     """
     asked = getattr(predictor, "energy_predictor", None)
     found: Predictor | None = None if asked is None else asked()

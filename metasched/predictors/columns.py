@@ -68,7 +68,7 @@ class ByColumns(ABC):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many requests at once, see :class:`Predictor`."""
+        """Predict many requests at once, see :class:`metasched.predictors.contract.Predictor`."""
         return self._predicted(broadcast(problem_size, processors, available_cpu, available_bandwidth), level)
 
     def expect_many(

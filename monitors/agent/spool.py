@@ -46,7 +46,7 @@ class Spool:
 
     Raises
     ------
-    ValueError : the file cannot be opened or written, and not for a disk that is full or read-only.
+    ValueError : the file cannot be opened or written; a disk that is full or read-only is no error.
 
     Examples
     --------

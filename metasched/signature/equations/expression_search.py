@@ -185,7 +185,7 @@ class Rows:
     def _dealt_out_in_turn(self, values: Floats, tolerance: float) -> Expression | None:
         """A share of what one process deals out to others, step by step of the innermost loop around the action."""
         loop = max((name for name in self.env if name[0] == "i"), default="")
-        # As many steps in all runs may have any numbers.
+        # Where all runs have as many steps, any numbers would be such shares.
         if (
             not loop
             or np.ptp(self.env[f"c{loop[1:]}"]) == 0
@@ -384,7 +384,7 @@ class Rows:
                 side, at = place_on(line, self.env)
             except KeyError:
                 continue
-            # Who deals out is not in the line.
+            # The process that deals out has no place on the line.
             unequal = UNEQUAL_SHARES if at.min() >= 0 else ()
             widest = int(np.argmin(side))
             for size in units:
@@ -404,7 +404,7 @@ class Rows:
                                     found.append((_roundness(int(total)), kind, int(total)))
                                     break
                         if found:
-                            # Whether what is left over is dropped or filled up, a rounder size tells.
+                            # The rounder size tells whether the rest is dropped or filled up.
                             _, kind, whole_size = min(found)
                             return Expression(float(extra * size), ((float(size), f"{kind}{line}:{whole_size}"),))
         return None

@@ -54,7 +54,7 @@ MOST_IN_CELL = 16
 
 def part_of(kind: str, size: Floats | float, side: Floats, at: Floats) -> Floats:
     """How much of ``size`` the process at a coordinate has, by the ways in which programs share out."""
-    side = np.maximum(side, 1)
+    side = np.maximum(side, 1)  # where there is one process, there are no workers
     whole = np.floor(size / side)
     if kind == "floor":
         return whole
@@ -69,7 +69,16 @@ def part_of(kind: str, size: Floats | float, side: Floats, at: Floats) -> Floats
 
 
 def place_on(line: str, env: Env) -> tuple[Floats, Floats]:
-    """How long a line is along which shares are dealt out, and the places on it; KeyError where it is not there.
+    """The length of a line along which shares are dealt out, and the place of each row on it.
+
+    Parameters
+    ----------
+    line : the number of a side, the name of the steps of a loop, or :data:`WORKERS`.
+    env : the names, arrays of one shape (rows,).
+
+    Raises
+    ------
+    KeyError : the rows have no such line.
 
     Examples
     --------
@@ -83,7 +92,7 @@ def place_on(line: str, env: Env) -> tuple[Floats, Floats]:
 
 
 def _names_on(line: str) -> tuple[str, str]:
-    """The names that a line's length and the place on it follow from."""
+    """The names that the length of a line and the place on it are computed from."""
     if line == WORKERS:
         return "n", "r"
     return (f"c{line[1:]}", line) if line.startswith("i") else (f"P{line}", f"x{line}")

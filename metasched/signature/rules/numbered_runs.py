@@ -94,12 +94,13 @@ def by_children(runs: Sequence[NumberedRun], tree: str) -> tuple[list[NumberedRu
 
     Parameters
     ----------
+    runs : of all numbers of processes.
     tree : one of :data:`metasched.signature.rules.roles.TREES`.
 
     Returns
     -------
-    The runs, and of the first process and of all others the ranks by the place of the run; None where processes with as
-    many children make different calls, or all the same.
+    The runs, and for the first process and for all others their ranks in each run, by its place in the list. None where
+    all processes make the same calls, or processes with as many children make different ones.
     """
     if ranks_seen(runs, "begins", "line") is not None:
         return None

@@ -65,8 +65,8 @@ def _same_in_all(program: Program, places: Mapping[int, Places]) -> bool:
             depth = len(outer.loops)
             totals: dict[tuple[int, ...], int] = {}
             for place, each in places.items():
-                for number_ in (inner.number, *rest):
-                    for row in each.repeats[number_]:
+                for loop in (inner.number, *rest):
+                    for row in each.repeats[loop]:
                         around = place, *row[:depth]
                         totals[around] = totals.get(around, 0) + row[-1]
             counts = {row[-1] for each in places.values() for row in each.repeats[outer.number]}

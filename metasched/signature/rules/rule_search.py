@@ -29,7 +29,7 @@ from metasched.signature.rules.number_rules import number, regression, shared_ou
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
 from metasched.signature.rules.samples import Samples
 from metasched.signature.rules.step_rules import attribute
-from metasched.signature.rules.tree_rules import children, relative
+from metasched.signature.rules.tree_rules import children, parent_or_child
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
 
@@ -308,7 +308,7 @@ class RuleSearch:
             if question in self.without:
                 return None
             # A root in a row of a grid is a place there, like a partner.
-            found = relative(samples, values) if self.in_tree and peer else None
+            found = parent_or_child(samples, values) if self.in_tree and peer else None
             if found is None and root:
                 found = attribute(samples, values, self.topologies, True, tolerance, chosen, simple)
             found = found or attribute(samples, values, self.topologies, peer, tolerance, chosen, simple)

@@ -27,19 +27,19 @@ def children(samples: Samples, values: Floats) -> Attribute | None:
     return None
 
 
-def relative(samples: Samples, values: Floats) -> Attribute | None:
+def parent_or_child(samples: Samples, values: Floats) -> Attribute | None:
     """The rule of a partner that is the parent of a process, or its child at a step of a loop; None for others.
 
     Examples
     --------
     >>> rows = Samples(np.full(5, 6), {"r": np.arange(1.0, 6.0)}, 0, "line")
-    >>> print(relative(rows, np.array([0.0, 0.0, 2.0, 0.0, 4.0])))
+    >>> print(parent_or_child(rows, np.array([0.0, 0.0, 2.0, 0.0, 4.0])))
     line: shift -1 low(r)
     """
     steps = [(f"2^i{loop}", f"2^c{loop}*1/2^i{loop}") for loop in reversed(range(samples.loops))]
     up, down = [(1.0, each) for each, _ in steps], [(0.5, each) for _, each in steps]
-    children_ = [(slope, f"{first}{step}") for first in ("", "above(r)*") for slope, step in (*up, *down)]
-    for slope, atom in ((-1.0, "low(r)"), (-0.5, "above(r)"), *children_):
+    to_children = [(slope, f"{first}{step}") for first in ("", "above(r)*") for slope, step in (*up, *down)]
+    for slope, atom in ((-1.0, "low(r)"), (-0.5, "above(r)"), *to_children):
         if np.array_equal(samples.env["r"] + slope * atom_value(atom, samples.env), values):
             return Attribute("line", (Axis("shift", Expression(0.0, ((slope, atom),))),))
     return None
