@@ -107,16 +107,13 @@ def _replayable(table: ActionTable, action: int) -> str | None:
 
     Types of a program's own, for which smpirun would send nothing, have a byte as they have in phases and rules.
     """
-    shape, numbers = table.shapes[table.shape[action]], table.numbers[action]
+    shape = table.shapes[table.shape[action]]
     if shape.name.endswith(AMONG_SOME):
         name = shape.name.removesuffix(AMONG_SOME)
         raise InputError(f"{name} among some of the processes cannot be replayed, expected --hardware or --synthetic")
+    numbers = in_bytes(shape.name, table.numbers[action])
     if not shape.nulls:
-        if shape.lists:
-            return table.text(action)
-        typed = ActionTable()
-        typed.add(shape.name, in_bytes(shape.name, numbers), shape.tail)
-        return typed.text(0)
+        return table.text(action, numbers)
     if len(shape.nulls) > 1 or shape.name.lower() != "sendrecv":
         return None
     # The other half; smpirun gives both halves of a sendRecv the tag 0.

@@ -67,24 +67,28 @@ def test_a_simulator_that_ends_early_is_not_believed(
         by_replay(application, platform, hosts, False)(25)
 
 
-def line(n: int) -> dict[int, list[tuple[str, tuple[float, ...]]]]:
-    """Processes in a line that exchange with both neighbours; the ends have MPI_PROC_NULL in place of one."""
+def line(n: int, of: int = BYTE) -> dict[int, list[tuple[str, tuple[float, ...]]]]:
+    """Processes in a line that exchange with both neighbours; the ends have MPI_PROC_NULL in place of one.
+
+    All data are of one type.
+    """
     found: dict[int, list[tuple[str, tuple[float, ...]]]] = {}
     for rank in range(n):
         before, after = rank - 1 if rank else NULL, rank + 1 if rank < n - 1 else NULL
-        requests = [("irecv", (before, 1, 9, BYTE)), ("isend", (after, 1, 9, BYTE))]
+        requests = [("irecv", (before, 1, 9, of)), ("isend", (after, 1, 9, of))]
         waits = [("wait", (before, rank, 1)), ("wait", (rank, after, 1))]
-        blocking = [("send", (after, 2, 9, BYTE)), ("recv", (before, 2, 9, BYTE))]
-        shifts = [("sendRecv", (8, before, 8, after, BYTE, BYTE)), ("sendRecv", (7, after, 7, before, BYTE, BYTE))]
-        turn = [*requests, *waits, *blocking, ("compute", (1e6,)), *shifts]
+        blocking = [("send", (after, 2, 9, of)), ("recv", (before, 2, 9, of))]
+        shifts = [("sendRecv", (8, before, 8, after, of, of)), ("sendRecv", (7, after, 7, before, of, of))]
+        turn = [*requests, *waits, *blocking, ("compute", (1e6,)), *shifts, ("allgatherv", (5, *([5] * n), of, of))]
         found[rank] = [("init", ()), *(turn * 3), ("finalize", ())]
     return found
 
 
-def test_null_communications_which_no_replay_knows_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("of", [BYTE, -1])
+def test_null_communications_and_types_that_no_replay_knows_are_left_out(
+    of: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    application = fit([trace_of(line(n)) for n in (4, 6, 8)]).application
+    application = fit([trace_of(line(n, of)) for n in (4, 6, 8)]).application
     platform, hosts = stand_in(tmp_path, monkeypatch, "")
     (tmp_path / "smpirun").write_text(
         f"""#!/bin/sh
@@ -100,10 +104,10 @@ grep -v -e init -e finalize {tmp_path}/replayed | sed 's/$/ 0.5/' >&2
         if text.startswith(f"{rank} ")
     ] for rank in (0, 2))  # fmt: skip
     assert first == ["init", *["isend 1 1 9 6", "wait 0 1 1", "send 1 2 9 6", "compute 1e+06",
-                               "recv 1 0 8 6", "send 1 0 7 6"] * 3, "finalize"]  # fmt: skip
+                               "recv 1 0 8 6", "send 1 0 7 6", "allgatherv 5 5 5 5 6 6"] * 3, "finalize"]  # fmt: skip
     assert last == ["init", *["irecv 1 1 9 6", "wait 1 2 1", "recv 1 2 9 6", "compute 1e+06",
-                              "send 1 0 8 6", "recv 1 0 7 6"] * 3, "finalize"]  # fmt: skip
-    assert sum(each.weight * each.time for each in found.phases) == pytest.approx(3 * 9 * 0.5)
+                              "send 1 0 8 6", "recv 1 0 7 6", "allgatherv 5 5 5 5 6 6"] * 3, "finalize"]  # fmt: skip
+    assert sum(each.weight * each.time for each in found.phases) == pytest.approx(3 * 10 * 0.5)
 
 
 @REAL

@@ -212,10 +212,16 @@ class ActionTable:
         self.numbers += rows
         return range(first, len(self.shape))
 
-    def text(self, action: int) -> str:
-        """The action as SimGrid writes it, without its rank."""
+    def text(self, action: int, numbers: Sequence[float] | None = None) -> str:
+        """The action as SimGrid writes it, without its rank.
+
+        Parameters
+        ----------
+        action : its number.
+        numbers : to write in place of its own outside lists.
+        """
         shape = self.shapes[self.shape[action]]
-        single, lists = iter(self.numbers[action]), iter(self.lists.get(action, ()))
+        single, lists = iter(self.numbers[action] if numbers is None else numbers), iter(self.lists.get(action, ()))
         words = [shape.name]
         for letter in shape.pattern:
             if letter == "V":
