@@ -26,7 +26,7 @@ def for_user(predictor: Predictor, user: str) -> Predictor:
 
 
 def prepare(predictor: Predictor) -> None:
-    """Have the separate predictors of users at hand, where there are any: nobody has to wait for them."""
+    """Let a predictor compute what it will be asked for, such as separate predictors of users: nobody waits for it."""
     if (ready := getattr(predictor, "prepare", None)) is not None:
         ready()
 

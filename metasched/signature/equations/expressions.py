@@ -116,7 +116,7 @@ def _powers_below(numbers: Floats) -> Floats:
 
 def children_under(ranks: Floats, count: Floats) -> Floats:
     """Of so many processes in a tree, those that a rank reaches by setting one bit below all that are set in it."""
-    lower = np.where(ranks > 0, np.log2(np.maximum(low_bit(ranks), 1.0)), np.inf)
+    lower = np.where(ranks > 0, _trailing_zeros(ranks), np.inf)
     return np.asarray(np.minimum(lower, _powers_below(count - ranks)))
 
 
@@ -135,8 +135,7 @@ IN_TREES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def _trailing_zeros(ranks: Floats) -> Floats:
-    whole = np.asarray(ranks, dtype=np.int64)
-    return np.where(whole > 0, np.log2(np.maximum(whole & -whole, 1)), 0.0)
+    return np.asarray(np.log2(np.maximum(low_bit(ranks), 1.0)))
 
 
 def factor_value(name: str, env: Env) -> Floats:
