@@ -25,8 +25,9 @@ _T = TypeVar("_T")
 
 #: SQLite's errors for a file that is damaged or not a database.
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-#: SQLite's errors for a disk that is full, read-only or faulty.
-_REFUSED = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR)
+#: SQLite's errors for a disk that is full or faulty; for one that is read-only, or a file that only others may write.
+_REFUSED = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 #: Number of damaged files that are kept, the newest ones.
 KEPT_ASIDE = 3
 _COLUMNS = ("number", "node", "time", "cpu", "bandwidth")
@@ -152,7 +153,7 @@ class Spool:
         if code in _REFUSED or getattr(error, "errno", None) in (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT):
             return True
         there = next((each for each in self._path.parents if each.is_dir()), Path())
-        return code == sqlite3.SQLITE_CANTOPEN and bool(os.statvfs(there).f_flag & os.ST_RDONLY)
+        return code in _NOT_WRITABLE and bool(os.statvfs(there).f_flag & os.ST_RDONLY)
 
     def _done(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do something with the file, with a new one where it turns out to be damaged."""

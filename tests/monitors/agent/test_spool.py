@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,17 +73,25 @@ def test_a_sample_that_cannot_be_stored_is_not_counted() -> None:
     assert (moments(spool), len(spool)) == ([2.0], 1)
 
 
-@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR_WRITE])
-def test_a_disk_that_refuses_at_the_start_leaves_no_node_unmonitored(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def refusing(code: int) -> Callable[[sqlite3.Connection], int]:
+    """What a spool gets from SQLite in place of its samples."""
+
     def refused(_: sqlite3.Connection) -> int:
         error = sqlite3.OperationalError("the disk refuses")
         error.sqlite_errorcode = code
         raise error
 
+    return refused
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR_WRITE])
+def test_a_disk_that_refuses_at_the_start_leaves_no_node_unmonitored(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_only = code == sqlite3.SQLITE_READONLY
     with monkeypatch.context() as patched:
-        patched.setattr("monitors.agent.spool._prepared", refused)
+        patched.setattr("monitors.agent.spool._prepared", refusing(code))
+        patched.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY * read_only))
         spool = Spool(tmp_path / "later" / "agent.db")
         assert "it is opened when its disk can be written" in caplog.text
         with pytest.raises(sqlite3.Error, match="the disk refuses"):
@@ -89,6 +100,15 @@ def test_a_disk_that_refuses_at_the_start_leaves_no_node_unmonitored(
     spool.keep(sample(2.0))
     assert moments(spool) == [2.0]
     spool.close()
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN])
+def test_a_file_that_is_not_the_agents_to_write_is_refused_on_a_disk_that_can_be_written(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monitors.agent.spool._prepared", refusing(code))
+    with pytest.raises(ValueError, match=r"agent\.db: the disk refuses, expected a spool that can be written$"):
+        Spool(tmp_path / "agent.db")
 
 
 def test_a_folder_that_cannot_be_made_on_a_full_disk_is_made_later(
