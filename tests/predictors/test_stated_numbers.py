@@ -6,7 +6,7 @@ import pytest
 from stated import page, word
 
 from metasched.predictors import gaussian_process, tournament
-from metasched.predictors.energy import predictor as metered
+from metasched.predictors.energy import metered_runs
 from metasched.predictors.formulas import published, sorted_list
 from metasched.predictors.memory import calibration
 from metasched.predictors.porting import factors
@@ -37,7 +37,7 @@ from metasched.predictors.robust import known_runs, learning, model, shared_scal
         ("porting", f"between {min(shared_scaling.TRIED)} and {max(shared_scaling.TRIED)} for a factor e in P"),
         ("porting", f"At most {known_runs.BORROWED} runs of the others are used"),
         ("porting", f"at least {factors.DEDICATED} of each processor was available"),
-        ("energy", f"more than {metered.MISREAD:g} times off that of the median run"),
+        ("energy", f"more than {metered_runs.MISREAD:g} times off that of the median run"),
         ("signature", f"From {tournament.WINDOW} runs on the signature competes with the model"),
         ("signature", f"over the last {tournament.WINDOW} answers"),
         ("signature", f"the last {'quarter' if tournament._TRIAL == 0.25 else tournament._TRIAL} of the runs"),

@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from metasched.predictors.contract import Floats
+from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.energy.metered_runs import conditions
 from metasched.predictors.gaussian_process import Scales, form_covariance
+from metasched.records import Run
 
 #: Logit of the share, its slopes in the standardised logarithms of N, P, CPU and bandwidth and in the square of that of
 #: P, and log(p), with the spreads of their priors: most of a run is paced by the clock, and its shares nearly add up
@@ -178,3 +180,25 @@ class Clock:
 def frequencies(recorded: Sequence[float | None]) -> Floats:
     """Clocks (MHz) as an array, NaN where they are not recorded."""
     return np.array([np.nan if each is None else each for each in recorded], dtype=np.float64)
+
+
+def paces(runs: Sequence[Run], clock: Clock | None) -> list[float]:
+    """Times of runs at their clocks over those at the reference clock."""
+    if clock is None:
+        return [1.0] * len(runs)
+    found: list[float] = clock.factor(conditions(runs), frequencies([run.settings.frequency for run in runs])).tolist()
+    return found
+
+
+def at_clock(found: Predictions, factor: Floats, spread: Floats) -> Predictions:
+    """Predictions at the reference clock, as they are at another; factors and spreads of their logarithms (n,).
+
+    On the logarithm of the time the doubts are independent: their reaches add up as squares.
+    """
+    reach = scipy.special.ndtri(0.5 + 0.5 * found.level) * spread
+    time = found.execution_time * factor
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high = (np.exp(np.hypot(np.log(end / found.execution_time), reach)) for end in (found.low, found.high))
+        low, high = time / low, time * high
+    undefined = time == np.inf
+    return Predictions(time, np.where(undefined, time, low), np.where(undefined, time, high), found.level)

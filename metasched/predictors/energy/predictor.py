@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike
 from metasched.predictors.abilities import Plan, PowerTerm
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
 from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
-from metasched.predictors.energy.clock import Clock, frequencies
+from metasched.predictors.energy.clock import Clock, at_clock, frequencies, paces
+from metasched.predictors.energy.metered_runs import MISREAD, conditions, misread
 from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
-from metasched.predictors.memory.representable import LARGEST_DIGITS, refuse_unrepresentable, representable
+from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.learning import AT_ONCE, REVISIT, imagined
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -32,8 +33,6 @@ from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction
 
 #: Runs as many as which speak against the errors of time and power belonging together.
 UNRELATED = 10
-#: Mean powers that many times off those of the other runs are errors of the meter.
-MISREAD = 30.0
 #: Between the parts of the hardware that the meters of the runs saw.
 COVERS_APART = ", "
 #: Clocks that far outside those learned, as a share, are warned of.
@@ -169,7 +168,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         """
         runs = list(self.window) if before is None else self._by_now(before)
         clock = Clock.fit(
-            _points(runs),
+            conditions(runs),
             np.log([run.execution_time for run in runs]),
             frequencies([run.settings.frequency for run in runs]),
         )
@@ -186,7 +185,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
     def _by_now(self, known: MeteredState) -> list[Run]:
         """The runs at their clocks, those from before a drift as long as they would take now."""
         runs = list(self.window)
-        by_clock = _paces(runs, known.clock)
+        by_clock = paces(runs, known.clock)
         return [
             replace(run, execution_time=own.execution_time * by)
             for run, own, by in zip(runs, known.times.window, by_clock, strict=True)
@@ -203,14 +202,14 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
                 execution_time=run.execution_time / by,
                 extra={name: cell for name, cell in run.extra.items() if name != "frequency"},
             )
-            for run, by in zip(runs, _paces(runs, clock), strict=True)
+            for run, by in zip(runs, paces(runs, clock), strict=True)
         ]
 
     def _metered(self, times: RobustPredictor) -> list[Run]:
         """The runs whose energy can be learned: not those of distrusted users, nor where a meter must have jumped."""
         doubted = times.state.doubted
         runs = [run for run in self.window if run.energy is not None and run.user not in doubted]
-        return [run for run, wrong in zip(runs, _misread(runs), strict=True) if not wrong]
+        return [run for run, wrong in zip(runs, misread(runs), strict=True) if not wrong]
 
     def power_of(
         self,
@@ -230,7 +229,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         runs = self._metered(times)
         if not runs:
             return None
-        points, frequency = _points(runs), frequencies([run.settings.frequency for run in runs])
+        points, frequency = conditions(runs), frequencies([run.settings.frequency for run in runs])
         watts = np.array([(run.energy or math.nan) / run.execution_time for run in runs])
         share = np.empty(len(runs))
         places: dict[Settings, list[int]] = {}
@@ -337,7 +336,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         view = self.under(request.settings)
         found = self.times.predict(replace(request, settings=replace(request.settings, frequency=None)), level)
         time, low, high = (np.array([end]) for end in (found.execution_time, found.interval.low, found.interval.high))
-        many = _at_clock(Predictions(time, low, high, level), *view._by_clock(*columns_of(request)))
+        many = at_clock(Predictions(time, low, high, level), *view._by_clock(*columns_of(request)))
         interval = Interval(float(many.low[0]), float(many.high[0]), level)
         return Prediction(float(many.execution_time[0]), interval, found.model, (*found.warnings, *view.doubts))
 
@@ -363,7 +362,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         return clock.spread(np.log(np.stack([n, p, cpu, bw], axis=1)), self._frequency, beside)
 
     def _predicted(self, columns: Columns, level: float) -> Predictions:
-        return _at_clock(self.times.predict_many(*columns, level=level), *self._by_clock(*columns))
+        return at_clock(self.times.predict_many(*columns, level=level), *self._by_clock(*columns))
 
     def _expected(self, columns: Columns) -> Floats:
         clock, expected = self.state.clock, self.times.expect_many(*columns)
@@ -397,7 +396,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
             facts["clock"] = f"{state.clock.least:g} to {state.clock.most:g} MHz"
         if state.power is not None:
             facts["power"] = f"{state.power.unit:.4g} W on average" + (f", of {state.covers}" if state.covers else "")
-            wrong = _misread([run for run in self.window if run.energy is not None])
+            wrong = misread([run for run in self.window if run.energy is not None])
             if any(wrong):
                 off = f"a mean power more than {MISREAD:g} times off that of the others"
                 facts["energy left out"] = f"{sum(wrong)} of {len(wrong)} runs, with {off}"
@@ -488,52 +487,6 @@ class EnergyPredictor(ByColumns):
         """Upper ends of the intervals of mean power (W), shape (n,)."""
         log_watts, doubt = self._metered.power(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
         return np.asarray(np.exp(log_watts + scipy.special.ndtri(0.5 + 0.5 * level) * doubt))
-
-
-def _paces(runs: Sequence[Run], clock: Clock | None) -> list[float]:
-    """Times of runs at their clocks over those at the reference clock."""
-    if clock is None:
-        return [1.0] * len(runs)
-    found: list[float] = clock.factor(_points(runs), frequencies([run.settings.frequency for run in runs])).tolist()
-    return found
-
-
-def _at_clock(found: Predictions, factor: Floats, spread: Floats) -> Predictions:
-    """Predictions at the reference clock, as they are at another; factors and spreads of their logarithms (n,).
-
-    On the logarithm of the time the doubts are independent: their reaches add up as squares.
-    """
-    reach = scipy.special.ndtri(0.5 + 0.5 * found.level) * spread
-    time = found.execution_time * factor
-    with np.errstate(invalid="ignore", over="ignore"):
-        low, high = (np.exp(np.hypot(np.log(end / found.execution_time), reach)) for end in (found.low, found.high))
-        low, high = time / low, time * high
-    undefined = time == np.inf
-    return Predictions(time, np.where(undefined, time, low), np.where(undefined, time, high), found.level)
-
-
-def _misread(runs: Sequence[Run]) -> list[bool]:
-    """Which runs have a mean power that is no power of this application, as where a counter jumped.
-
-    Power grows with the processors at most in proportion, and never falls with them: a run is left out if it is more
-    than :data:`MISREAD` times off the range between both for the median run, or if its energy is too large or too small
-    to be computed with.
-    """
-    if not runs:
-        return []
-    energies = np.log([run.energy or math.nan for run in runs])
-    watts = energies - np.log([run.execution_time for run in runs])
-    processors = np.log([float(run.processors) for run in runs])
-    more, count = watts - np.median(watts), processors - np.median(processors)
-    off = np.maximum(more - np.maximum(count, 0.0), np.minimum(count, 0.0) - more)
-    return [bool(each) for each in (off > math.log(MISREAD)) | (np.abs(energies) > LARGEST_DIGITS * math.log(10.0))]
-
-
-def _points(runs: Sequence[Run]) -> Floats:
-    """Logarithms of N, P, CPU and bandwidth of runs, shape (n, 4)."""
-    asked = [run.request for run in runs]
-    rows = [(each.problem_size, each.processors, each.available_cpu, each.available_bandwidth) for each in asked]
-    return np.log(np.array(rows, dtype=np.float64))
 
 
 def _inputs(clock: Clock | None, points: Floats, frequency: Floats, share: Floats) -> tuple[Floats, Floats]:

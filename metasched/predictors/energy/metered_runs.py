@@ -1,0 +1,39 @@
+"""What is asked of the runs that energy is learned from: their conditions, and whether their meters can be believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from metasched.predictors.contract import Floats
+from metasched.predictors.memory.representable import LARGEST_DIGITS
+from metasched.records import Run
+
+#: Mean powers that many times off those of the other runs are errors of the meter.
+MISREAD = 30.0
+
+
+def misread(runs: Sequence[Run]) -> list[bool]:
+    """Which runs have a mean power that is no power of this application, as where a counter jumped.
+
+    Power grows with the processors at most in proportion, and never falls with them: a run is left out if it is more
+    than :data:`MISREAD` times off the range between both for the median run, or if its energy is too large or too small
+    to be computed with.
+    """
+    if not runs:
+        return []
+    energies = np.log([run.energy or math.nan for run in runs])
+    watts = energies - np.log([run.execution_time for run in runs])
+    processors = np.log([float(run.processors) for run in runs])
+    more, count = watts - np.median(watts), processors - np.median(processors)
+    off = np.maximum(more - np.maximum(count, 0.0), np.minimum(count, 0.0) - more)
+    return [bool(each) for each in (off > math.log(MISREAD)) | (np.abs(energies) > LARGEST_DIGITS * math.log(10.0))]
+
+
+def conditions(runs: Sequence[Run]) -> Floats:
+    """Logarithms of N, P, CPU and bandwidth of runs, shape (n, 4)."""
+    asked = [run.request for run in runs]
+    rows = [(each.problem_size, each.processors, each.available_cpu, each.available_bandwidth) for each in asked]
+    return np.log(np.array(rows, dtype=np.float64))
