@@ -74,7 +74,9 @@ class Columns:
     --------
     >>> columns = Columns()
     >>> columns.add("1", 0.0, 60.0, 4, 300.0, {"user": "ada"})
+    True
     >>> columns.add("2", 9.0, 30.0, 4, math.nan, {"user": "bob"})
+    True
     >>> log = columns.log()
     >>> log.labels["user"].tolist(), dict(log.wrong)
     ([0, 1], {'without a request (kept)': 1})

@@ -63,10 +63,16 @@ class OpenedFile:
             if found is None or self._open:
                 raise self._moved()
             _log.warning("%s was replaced while it was open; what was only in the earlier file is lost", self._name)
+            self._file = found
 
     def _opened(self, connection: Any, record: Any) -> None:
+        """Note the file; refuse a connection to one that has gone since, which the path would not tell any more."""
         with self._lock:
-            self._file = record.info["file"] = _identity(self._path)
+            found = _identity(self._path)
+            if found is None or self._file not in (None, found):
+                connection.close()
+                raise self._moved()
+            self._file = record.info["file"] = found
             self._open.add(id(connection))
 
     def _before_use(self, connection: Any, record: Any, _: object) -> None:

@@ -7,13 +7,15 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
+from itertools import count
 from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
-from sqlalchemy import event
 
 from metasched.records import Run
+from metasched.store.database import opened_file
+from metasched.store.database.engine import reading
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
 
@@ -64,16 +66,31 @@ def test_nothing_is_taken_while_the_file_is_gone_and_everything_once_it_is_back(
     assert [each.run.problem_size for each in store.runs.all()] == [1.0, 3.0]
 
 
-def test_no_empty_file_is_made_where_the_file_goes_just_before_it_is_opened_again(store: Store, tmp_path: Path) -> None:
-    path, away = tmp_path / "m.db", tmp_path / "away.db"
+@pytest.mark.parametrize("looked", [1, 2], ids=["before", "after"])
+def test_no_empty_file_is_made_where_the_file_goes_while_it_is_opened_again(
+    looked: int, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file goes after it was looked at before it is opened, or before it is looked at once it is open."""
+    path, away, looks = tmp_path / "m.db", tmp_path / "away.db", count(1)
     store.engine.dispose()
+    identity = opened_file._identity
 
-    @event.listens_for(store.engine, "do_connect", once=True)
-    def move(*_: object) -> None:
-        path.rename(away)
+    def looking(name: str) -> tuple[int, int] | None:
+        number = next(looks)
+        found = identity(name) if number == looked == 1 else None
+        if number == looked:
+            path.rename(away)
+        return found or identity(name)
 
-    with pytest.raises(StoreError, match=r"m\.db"):
-        store.runs.all()
+    monkeypatch.setattr(opened_file, "_identity", looking)
+
+    def opened_twice() -> None:
+        with reading(store.engine), reading(store.engine):
+            pass
+
+    for _ in range(3):
+        with pytest.raises(StoreError, match=r"m\.db"):
+            opened_twice()
     assert not path.exists()
     away.rename(path)
     assert [each.run.problem_size for each in store.runs.all()] == [1.0]
