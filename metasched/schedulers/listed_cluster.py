@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
-from metasched.jobs import EndedJob, Fate, plain, read_mark
+from metasched.jobs import EndedJob, Fate, placement_in, plain, read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
@@ -109,10 +109,9 @@ class ListedCluster(CommandCluster, ABC):
             return []
         now, comments, found = time.time(), self._comments(waiting), []
         for job in waiting:
-            mark = read_mark(comments.get(job.number, ""))
-            if mark is not None and mark.placement is not None:
+            if placement := placement_in(comments.get(job.number, "")):
                 queue = job.queues[0] if job.queues else ""
-                found.append(BoundJob(job.number, mark.placement, job.hosts, queue, now - (job.since or now)))
+                found.append(BoundJob(job.number, placement, job.hosts, queue, now - (job.since or now)))
         return found
 
     def accounted(self, since: float, until: float | None = None) -> JobLog | None:

@@ -40,8 +40,8 @@ def explain(
 ) -> None:
     """Explain the predicted completion of a placement, term by term.
 
-    The daemon explains a placement that it advised, by its id or by the number of its job, and
-    without --clusters also those of a ranking.
+    The daemon explains a placement that it advised, by its id or by the number of its job, and without
+    --clusters also those of a ranking.
     """
     settings = stated.settings()
     if not Path(placement).exists() and (_ID.fullmatch(placement) or _JOB.fullmatch(placement)):

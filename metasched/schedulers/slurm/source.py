@@ -18,7 +18,7 @@ from metasched.blocks.entry import Entry
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
-from metasched.jobs import EndedJob, Fate, read_mark
+from metasched.jobs import EndedJob, Fate, placement_in
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
@@ -237,8 +237,8 @@ class SlurmSource(CommandCluster):
         )
         now, found = time.time(), []
         for row in rows:
-            mark = read_mark(row["Comment"])
-            if mark is None or mark.placement is None or row["ReqNodes"] in NONE:
+            placement = placement_in(row["Comment"])
+            if not placement or row["ReqNodes"] in NONE:
                 continue
             try:
                 nodes = frozenset(unfold(row["ReqNodes"], where="nodes"))
@@ -246,7 +246,7 @@ class SlurmSource(CommandCluster):
                 continue
             waited = now - (seconds_in(row["SubmitTime"]) or now)
             limit = math.inf if row["TimeLimit"] == "UNLIMITED" else span(row["TimeLimit"]) or 0.0
-            found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited, limit))
+            found.append(BoundJob(row["JobID"], placement, nodes, row["Partition"], waited, limit))
         return found
 
     def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:

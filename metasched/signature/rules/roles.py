@@ -7,12 +7,13 @@ the same calls in the same order; a larger run then has the same cells, with mor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.equations.expressions import children_over, children_under
+from metasched.signature.equations.expressions import IN_TREES
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 
 Ints = NDArray[np.int64]
@@ -53,14 +54,12 @@ def _power(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
     return [(ranks < 1 << (int(np.prod(sides)).bit_length() - 1)).astype(np.int64)]
 
 
-def _under(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
-    return [children_under(ranks.astype(np.float64), np.full(1, float(np.prod(sides)))).astype(np.int64)]
+def _in_tree(name: str, ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    return [IN_TREES[name](ranks.astype(np.float64), np.full(1, float(np.prod(sides)))).astype(np.int64)]
 
 
-def _over(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
-    return [children_over(ranks.astype(np.float64), np.full(1, float(np.prod(sides)))).astype(np.int64)]
-
-
+#: Features that number the children of processes in binomial trees: larger runs have more cells.
+TREES = ("under", "over")
 FEATURES: dict[str, Callable[[Ints, tuple[int, ...]], list[Ints]]] = {
     "begins": _begins,
     "ends": _ends,
@@ -69,11 +68,8 @@ FEATURES: dict[str, Callable[[Ints, tuple[int, ...]], list[Ints]]] = {
     "colours": _colours,
     "diagonal": _diagonal,
     "power": _power,
-    "under": _under,
-    "over": _over,
+    **{name: partial(_in_tree, name) for name in TREES},
 }
-#: Features that number the children of processes in binomial trees: larger runs have more cells.
-TREES = ("under", "over")
 
 
 def cells(features: str, topology: str, count: int) -> list[Cell]:
