@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from tests.executed_lines import dotted, sources
+from tests.recording import PRODUCT
 
 ROOT = Path(__file__).parents[1]
 #: What is said about a field and is none of its bounds.
@@ -99,7 +100,8 @@ def _called(word: str, each: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(each, FunctionType):
         yield word, each
     elif isinstance(each, type) and not issubclass(each, BaseModel | Enum):
-        yield word, each
+        if getattr(each.__init__, "__module__", each.__module__).partition(".")[0] in PRODUCT:
+            yield word, each
         methods = ((key, getattr(value, "__func__", value)) for key, value in vars(each).items() if key[0] != "_")
         yield from ((f"{word}.{key}", value) for key, value in methods if isinstance(value, FunctionType))
 

@@ -14,7 +14,9 @@ from scipy.stats import binomtest
 from benchmarks.signature.machine import built
 from benchmarks.signature.times import MACHINE, learned
 from benchmarks.signature.truth import JUDGED, LEARNED, truth
-from metasched.signature.times.prediction import LEVEL, Hardware, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import LEVEL, predictions
 from metasched.store.files.hardware import read_entry
 
 

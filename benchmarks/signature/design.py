@@ -20,7 +20,9 @@ from benchmarks.signature.machine import replayed
 from benchmarks.signature.times import MACHINE, synthetic_result
 from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.result import by_synthetic
-from metasched.signature.times.prediction import LEVEL, Hardware, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import LEVEL, predictions
 from metasched.store.files.hardware import read_entry
 
 Floats = NDArray[np.float64]

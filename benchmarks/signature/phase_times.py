@@ -10,7 +10,9 @@ from benchmarks.signature.machine import built, write_machine
 from benchmarks.signature.times import MACHINE, learned, synthetic_result
 from benchmarks.signature.truth import JUDGED, LEARNED, truth
 from metasched.signature.synthetic.result import timed
-from metasched.signature.times.prediction import Hardware, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import predictions
 from metasched.store.files.hardware import read_entry
 from metasched.tracing.smpi import by_replay
 

@@ -16,7 +16,9 @@ from benchmarks.signature.times import MACHINE
 from benchmarks.signature.truth import truth
 from metasched.signature.computation.measurable_points import Point, paces, point
 from metasched.signature.rules.fitting import fit
-from metasched.signature.times.prediction import Hardware, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import predictions
 from metasched.signature.traces.trace import Trace
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.ti_traces import read_ti_trace

@@ -11,7 +11,9 @@ from benchmarks.signature.design import CHOSEN, designed, times
 from benchmarks.signature.times import MACHINE
 from metasched.signature.rules.expanding import expanded
 from metasched.signature.rules.fitting import fit
-from metasched.signature.times.prediction import Hardware, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import predictions
 from metasched.signature.traces.phases import Machine, phases_of
 from metasched.store.files.hardware import read_entry
 

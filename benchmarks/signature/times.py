@@ -24,7 +24,9 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded
 from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.result import Result, by_synthetic
-from metasched.signature.times.prediction import Hardware, Prediction, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import Prediction, predictions
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.ti_traces import read_ti_trace
 from metasched.tracing.smpi import by_replay

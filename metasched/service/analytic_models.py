@@ -10,7 +10,7 @@ from metasched.predictors.contract import Assumed
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, SignedApplication, SimulatedApplication
 from metasched.signature.rules.reporting import unruled
-from metasched.signature.times.prediction import assumed
+from metasched.signature.times.hardware import assumed
 from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
 from metasched.store.files.simulation import checked, read_system

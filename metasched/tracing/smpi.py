@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled, sound
-from metasched.signature.times.prediction import Engine, Timed, phases_in_last, phases_of_sample
+from metasched.signature.times.clocked_runs import phases_of_sample
+from metasched.signature.times.timed import Engine, Timed, phases_in_last
 from metasched.signature.traces.actions import AMONG_SOME, ActionTable, in_bytes
 from metasched.store.files.ti_traces import write_ti_trace
 

@@ -22,7 +22,9 @@ from metasched.signature.synthetic.collective_times import MEASURED, Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.plan import planned
 from metasched.signature.synthetic.result import Result, digest, timed
-from metasched.signature.times.prediction import Timed, assumed, by_blocks
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import assumed
+from metasched.signature.times.timed import Timed
 from metasched.signature.traces.exchanges import exchanges
 from tests.signature.drawn_on_grids import Drawn, drawn
 

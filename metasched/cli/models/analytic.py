@@ -97,7 +97,7 @@ class Analytic:
             raise InputError("--signature-network needs --signature-hardware")
         from metasched.predictors.analytic.signature import SignaturePredictor
         from metasched.signature.rules.reporting import unruled
-        from metasched.signature.times.prediction import assumed
+        from metasched.signature.times.hardware import assumed
         from metasched.store.files.hardware import hardware_of
         from metasched.store.files.signatures import measured_in, read_application
 

@@ -20,7 +20,8 @@ from metasched.store.files.signatures import measured_in, read_application
 
 if TYPE_CHECKING:
     from metasched.signature.rules.application import Application
-    from metasched.signature.times.prediction import Engine, Prediction
+    from metasched.signature.times.prediction import Prediction
+    from metasched.signature.times.timed import Engine
 
 #: Most numbers of processes at once.
 MOST_COUNTS = 1_000
@@ -57,7 +58,7 @@ class EngineOptions:
         if (self.hardware is None) == (self.platform is None):
             raise InputError("give one of --hardware, --platform and --synthetic")
         if self.hardware is not None:
-            from metasched.signature.times.prediction import by_blocks
+            from metasched.signature.times.by_blocks import by_blocks
 
             if self.hosts is not None or self.relevant:
                 raise InputError("--hosts and --relevant belong to --platform")

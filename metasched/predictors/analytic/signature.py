@@ -21,7 +21,8 @@ from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request, check_above_zero
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.reporting import checked_count
-from metasched.signature.times.prediction import Hardware, apart
+from metasched.signature.times.by_blocks import apart
+from metasched.signature.times.hardware import Hardware
 
 #: Share of the time from which on a phase is a term of its own.
 SHOWN = 0.01
@@ -45,7 +46,7 @@ class SignaturePredictor(ByParts):
     Examples
     --------
     >>> from metasched.signature.rules.fitting import fit
-    >>> from metasched.signature.times.prediction import assumed
+    >>> from metasched.signature.times.hardware import assumed
     >>> from metasched.signature.traces.trace import trace_of
     >>> def ring(n):
     ...     steps = [("compute", (1.6e9 / n,)), ("allreduce", (1000, 0, 0))] * 10

@@ -112,7 +112,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         state = self.state
         return self._prediction(
             request, float(many.execution_time[0]), float(many.low[0]), float(many.high[0]), level,
-            " + ".join(f"[phase {phase.name}: {phase.slowest.state.model.formula.text}]" for phase in state.phases),
+            " + ".join(f"[phase {phase.name}: {phase.slowest.state.model.text}]" for phase in state.phases),
         )  # fmt: skip
 
     def predict_processes(
@@ -143,9 +143,9 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         return self._prediction(
             request, time, float(low[0]), float(high[0]), level,
             " + ".join(
-                f"[phase {phase.name}: slowest process of {phase.processes.state.model.formula.text}]"
+                f"[phase {phase.name}: slowest process of {phase.processes.state.model.text}]"
                 if phase.processes is not None
-                else f"[phase {phase.name}: {phase.slowest.state.model.formula.text}]"
+                else f"[phase {phase.name}: {phase.slowest.state.model.text}]"
                 for phase in state.phases
             ),
         )  # fmt: skip

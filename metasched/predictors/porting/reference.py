@@ -77,7 +77,7 @@ def _of_model(model: Model, settings: Settings) -> Reference:
 
     differ = ", ".join(dict.fromkeys(column.name for column in model.formula.effects.columns.columns))
     asked = f"{differ} differ, predictions are for {settings.text or 'the usual ones'}" if differ else ""
-    return Reference(terms, model.formula.texts, True, asked)
+    return Reference(terms, model.texts, True, asked)
 
 
 def _of_lists(parallel: SortedList, alone: SortedList | None, runs: Observations) -> Reference:

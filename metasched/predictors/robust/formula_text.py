@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from metasched.predictors.robust.effects import Effects
-    from metasched.predictors.robust.structure import Structure
+from metasched.predictors.robust.effects import Effects
+from metasched.predictors.robust.structure import Structure
 
 
 def texts(formula: Structure) -> tuple[str, str]:
@@ -16,7 +13,7 @@ def texts(formula: Structure) -> tuple[str, str]:
 
     Examples
     --------
-    >>> from metasched.predictors.robust.structure import Numbers, Structure
+    >>> from metasched.predictors.robust.structure import Numbers
     >>> made = Numbers(np.log(10.0), 2.0, np.log(1e-9), 1.0, 1.0, np.log(1e-9), 0.0, 0.0, 1.0, 0.0)
     >>> texts(Structure(made, size=1000.0, processors=1.0, bandwidth=90.0))
     ('1e-05 N^2 (P^-1 + 1e-09) / cpu', '1.8e-12 N^2 (1 - 1/P) / bw')

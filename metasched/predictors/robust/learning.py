@@ -230,7 +230,7 @@ class RobustLearner(LearnedState[RobustState]):
             drift=drift,
         )
         for user in not_believed:  # before they are asked for: nobody waits for it later
-            self._alone(user, learned, state.own.get(user))
+            self._alone(user, learned, cast(Self | None, state.own.get(user)))
         self._state = learned
         if self._search.running:
             self._since_start += 1

@@ -31,6 +31,7 @@ from metasched.predictors.gaussian_process import (
 )
 from metasched.predictors.memory.setting_columns import SettingColumns
 from metasched.predictors.robust.effects import Effects
+from metasched.predictors.robust.formula_text import texts
 from metasched.predictors.robust.loads import Loads
 from metasched.predictors.robust.shared_scaling import sharing
 from metasched.predictors.robust.structure import Numbers, Structure, factors
@@ -239,6 +240,16 @@ class Model:
             further = self._within_reach(np.array([[0.0, log_p]]))[0, 2:].tolist()
             self._counts[p] = (*self.formula.of_counts(np.array([float(p)]))[:, 0].tolist(), log_p), further
         return self._counts[p]
+
+    @cached_property
+    def text(self) -> str:
+        """Both terms of the formula written out, with N, P, cpu and bw in their units."""
+        return " + ".join(self.texts)
+
+    @cached_property
+    def texts(self) -> tuple[str, str]:
+        """The formula's computation and communication, each written out with its numbers."""
+        return texts(self.formula)
 
     @cached_property
     def _answers(self) -> dict[tuple[float, int, float, float], tuple[float, float]]:

@@ -93,7 +93,7 @@ class RobustPredictor(RobustLearner, ByColumns):
             seconds = math.inf
         interval = Interval(seconds / factor, seconds * factor, level)
         notes = state.notes + self.notices + state.doubts + state.domain.warnings(request)
-        return Prediction(seconds, interval, state.model.formula.text, notes)
+        return Prediction(seconds, interval, state.model.text, notes)
 
     def _predicted(self, columns: Columns, level: float) -> Predictions:
         state = self.state
@@ -123,7 +123,7 @@ class RobustPredictor(RobustLearner, ByColumns):
         terms = model.formula.terms(*columns)
         bend = float(model.predict(*columns)[0][0] / terms.time[0])
         parts = zip(
-            ("computation", "communication"), model.formula.texts, (terms.computation, terms.communication), strict=True
+            ("computation", "communication"), model.texts, (terms.computation, terms.communication), strict=True
         )
         return tuple(
             Term(name, f"{text}, {bend - 1.0:+.1%} by the runs near it", bend * float(seconds[0]))
@@ -135,5 +135,5 @@ class RobustPredictor(RobustLearner, ByColumns):
         state = self.state
         runs = measured(self._teaching(state.doubted))
         whole, *_ = state.model.loads.filled(runs)
-        part = Part("", searched_list(whole) if len(runs) else None, {"formula": state.model.formula.text})
+        part = Part("", searched_list(whole) if len(runs) else None, {"formula": state.model.text})
         return Learned((part,), state.notes + self.notices + (assumed_effects(runs) if len(runs) else ()))

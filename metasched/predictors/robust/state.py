@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metasched.predictors.contract import Floats
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
+from metasched.predictors.memory.learned_state import LearnedState
 from metasched.predictors.robust.drift import Drift, Surprise
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.tabulated import Tabulated
 from metasched.records import DEFAULT_SETTINGS, Settings
-
-if TYPE_CHECKING:
-    from metasched.predictors.robust.learning import RobustLearner
 
 #: Largest number of settings whose predictors are cached.
 MOST_VIEWS = 64
@@ -51,7 +48,7 @@ class RobustState:
     drift: Drift | None = None
 
     @cached_property
-    def own(self) -> dict[str, RobustLearner]:
+    def own(self) -> dict[str, LearnedState[RobustState]]:
         """Predictors of each distrusted user's runs alone, as far as they were requested."""
         return {}
 

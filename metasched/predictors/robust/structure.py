@@ -25,7 +25,6 @@ import scipy
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 from metasched.predictors.robust.effects import NO_EFFECTS, Effects
-from metasched.predictors.robust.formula_text import texts
 
 #: Steps of the search for the most probable numbers at most, and the gain at which it ends.
 STEPS, ENOUGH = 15, 1e-5
@@ -110,8 +109,6 @@ class Structure:
     >>> formula = Structure(made, size=1000.0, processors=1.0, bandwidth=90.0)
     >>> formula.log_time(*np.array([[2000.0], [4.0], [0.5], [90.0]])).round(4)
     array([2.9957])
-    >>> formula.text
-    '1e-05 N^2 (P^-1 + 1e-09) / cpu + 1.8e-12 N^2 (1 - 1/P) / bw'
     """
 
     numbers: Numbers
@@ -281,16 +278,6 @@ class Structure:
             else:
                 damping *= 8.0
         return formula
-
-    @cached_property
-    def text(self) -> str:
-        """Both terms written out, with N, P, cpu and bw in their units."""
-        return " + ".join(self.texts)
-
-    @cached_property
-    def texts(self) -> tuple[str, str]:
-        """Both terms of the formula as text, with their numbers: computation, then communication."""
-        return texts(self)
 
 
 def factors(sent: Any, log_size: Any, log_cpu: Any, log_link: Any, serial: Any, fewest: Any, two: Any) -> Numbers:

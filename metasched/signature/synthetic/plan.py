@@ -16,9 +16,10 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_of
 from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of, places_of_sample
+from metasched.signature.times.clocked_runs import longest_of
 from metasched.signature.times.clocks import RENDEZVOUS, run
 from metasched.signature.times.costs import BlockCosts
-from metasched.signature.times.prediction import LABEL, assumed, longest_of
+from metasched.signature.times.hardware import LABEL, assumed
 from metasched.signature.traces.exchanges import Exchanges, Operation, exchanges
 
 Ints = NDArray[np.int64]

@@ -17,7 +17,8 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_named, times_by_size
 from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of
-from metasched.signature.times.prediction import Engine, Timed, composed
+from metasched.signature.times.clocked_runs import composed
+from metasched.signature.times.timed import Engine, Timed
 from metasched.signature.traces.exchanges import Exchanges
 
 Ints = NDArray[np.int64]

@@ -10,7 +10,7 @@ from pydantic import Field
 from metasched.predictors.analytic.signature import SignaturePredictor
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import MOST_PROCESSES
-from metasched.signature.times.prediction import Hardware
+from metasched.signature.times.hardware import Hardware
 from metasched.store.documents.entries import EntryDocument
 from metasched.store.documents.parts import Count, LearnedPart, Positive
 

@@ -20,7 +20,7 @@ from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import Located, toml_as
 
 if TYPE_CHECKING:
-    from metasched.signature.times.prediction import Hardware
+    from metasched.signature.times.hardware import Hardware
 
 
 def names() -> list[str]:
@@ -61,7 +61,7 @@ def hardware_of(device: str, network: str | None = None, processes_per_node: int
     >>> hardware_of("galera-plus").device.name
     'galera-plus'
     """
-    from metasched.signature.times.prediction import Hardware
+    from metasched.signature.times.hardware import Hardware
 
     known = read_entry(device)
     joined = known if network is None else read_entry(network)

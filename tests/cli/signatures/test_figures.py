@@ -8,7 +8,8 @@ from drawn import area, lines, looks, words
 
 from metasched.cli.signatures.figures import phase_efficiencies, speedup_and_efficiency
 from metasched.predictors.analytic.cloud.scaling import Scaling
-from metasched.signature.times.prediction import PhaseTime, Prediction
+from metasched.signature.times.prediction import Prediction
+from metasched.signature.times.timed import PhaseTime
 
 
 def predicted(processes: int, time: float, phases: dict[int, float], weight: int = 2) -> Prediction:

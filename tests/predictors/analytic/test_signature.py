@@ -17,7 +17,8 @@ from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.fitting import fit
-from metasched.signature.times.prediction import Hardware, apart, assumed, by_blocks
+from metasched.signature.times.by_blocks import apart, by_blocks
+from metasched.signature.times.hardware import Hardware, assumed
 from metasched.signature.traces.trace import Trace, trace_of
 from metasched.store import documents
 

@@ -157,14 +157,14 @@ def test_what_was_learned_is_told_of_each_phase(phased) -> None:
 
 def test_a_prediction_names_the_model_of_each_phase_its_level_and_what_it_was_not_learned_from(phased) -> None:
     (one, other), level = phased.state.phases, 0.5
-    texts = one.slowest.state.model.formula.text, other.slowest.state.model.formula.text
+    texts = one.slowest.state.model.text, other.slowest.state.model.text
     outside = Request(1e6, 8, 0.9, 80.0)
     found = phased.predict(outside, level)
     assert found.model == f"[phase a: {texts[0]}] + [phase b: {texts[1]}]"
     assert found.interval.level == level
     assert found.warnings == phased.state.domain.warnings(outside) != ()
     of_processes = phased.predict_processes(1e6, np.full(8, 0.9), np.full(8, 80.0), level)
-    slowest = other.processes.state.model.formula.text
+    slowest = other.processes.state.model.text
     assert of_processes.model == f"[phase a: {texts[0]}] + [phase b: slowest process of {slowest}]"
     assert of_processes.interval.level == level
     assert of_processes.warnings == phased.state.domain.warnings(outside)

@@ -33,7 +33,7 @@ def test_layouts_and_parameters_that_vary_are_learned_and_kept_in_files() -> Non
     rest = laid_out(40, seed=1)
     assert error(predictor, rest) < 0.08
     assert error(RobustPredictor().fit(without_settings(laid_out(40))), without_settings(rest)) > 0.3
-    text = predictor.state.model.formula.text
+    text = predictor.state.model.text
     assert all(word in text for word in ("k^", "threads^", "(steps /", "if solver is"))
     kept = documents.parse(documents.dump(predictor), where="a file")
     assert [kept.predict(run.request).execution_time for run in rest] == pytest.approx(
@@ -228,7 +228,7 @@ def test_the_types_of_gpus_that_runs_name_have_times_of_their_own() -> None:
 
 
 def test_the_formula_shows_each_setting_with_its_effect() -> None:
-    text = RobustPredictor("cg", "c8").fit(laid_out(40)).state.model.formula.text
+    text = RobustPredictor("cg", "c8").fit(laid_out(40)).state.model.text
     computation, _, communication = text.partition(" / cpu")
     assert computation
     number = r"-?[\d.e+-]+"

@@ -199,8 +199,8 @@ def test_the_breakdown_adds_up_to_the_prediction() -> None:
 
 
 def test_the_formula_written_out_gives_the_times() -> None:
-    formula = Model.fit(measured(runs(60))).formula
-    text = formula.text
+    model = Model.fit(measured(runs(60)))
+    formula, text = model.formula, model.text
     for written, python in (("^", "**"), (" N", "*N"), (" (", "*("), (" P", "*P")):
         text = text.replace(written, python)
     n, p, cpu, bw = 1500.0, 4.0, 0.5, 60.0

@@ -27,7 +27,7 @@ from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages, simulation
 from metasched.service.simulations import Wrong
 from metasched.signature.rules.fitting import fit
-from metasched.signature.times.prediction import assumed
+from metasched.signature.times.hardware import assumed
 from metasched.signature.traces.trace import Trace, trace_of
 from metasched.store.database.placement_records import PlacementRecords
 from metasched.store.documents import dump

@@ -16,7 +16,9 @@ from metasched.signature.computation.measurable_points import Pace, paces, point
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import lines
 from metasched.signature.rules.fitting import fit
-from metasched.signature.times.prediction import Hardware, by_blocks, predictions
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import Hardware
+from metasched.signature.times.prediction import predictions
 from metasched.signature.traces.trace import Trace, trace_of
 from metasched.store.files.ti_traces import write_ti_trace
 

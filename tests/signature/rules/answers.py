@@ -40,7 +40,7 @@ from metasched.signature.rules.samples import Samples
 from metasched.signature.rules.step_rules import attribute
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_named, grown, times_by_size
 from metasched.signature.times.costs import BlockCosts
-from metasched.signature.times.prediction import LABEL, assumed
+from metasched.signature.times.hardware import LABEL, assumed
 from metasched.signature.traces.actions import LISTS, PEERS, shape_of
 from tests.signature.answers import digest_of
 from tests.signature.drawn_on_grids import drawn

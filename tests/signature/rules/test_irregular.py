@@ -14,7 +14,8 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.irregular import statistical
-from metasched.signature.times.prediction import assumed, by_blocks
+from metasched.signature.times.by_blocks import by_blocks
+from metasched.signature.times.hardware import assumed
 from metasched.signature.traces.actions import NULL
 from metasched.signature.traces.message_order import in_order
 from metasched.signature.traces.parts import cut

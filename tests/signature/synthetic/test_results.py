@@ -15,7 +15,7 @@ from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.result import Result, by_synthetic, digest, timed
-from metasched.signature.times.prediction import Timed
+from metasched.signature.times.timed import Timed
 from metasched.signature.traces.exchanges import exchanges
 
 BY_NAME = {each.name: each for each in APPLICATIONS}

@@ -16,9 +16,12 @@ from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded, sampled
 from metasched.signature.rules.fitting import fit
+from metasched.signature.times.by_blocks import by_blocks
 from metasched.signature.times.clocks import RENDEZVOUS, Clocks, run
 from metasched.signature.times.costs import BlockCosts
-from metasched.signature.times.prediction import LABEL, Hardware, PhaseTime, Timed, by_blocks, predictions
+from metasched.signature.times.hardware import LABEL, Hardware
+from metasched.signature.times.prediction import predictions
+from metasched.signature.times.timed import PhaseTime, Timed
 from metasched.signature.traces.exchanges import exchanges
 from metasched.signature.traces.trace import Trace, trace_of
 
@@ -209,8 +212,8 @@ def test_what_is_left_out_of_loops_is_made_up_for(
 ) -> None:
     application = learned(name, counts)
     whole = by_blocks(application, HERE)(256)
-    monkeypatch.setattr("metasched.signature.times.prediction.MOST_ACTIONS", 1)
-    monkeypatch.setattr("metasched.signature.times.prediction.FEWEST_TURNS", 4)
+    monkeypatch.setattr("metasched.signature.times.clocked_runs.MOST_ACTIONS", 1)
+    monkeypatch.setattr("metasched.signature.times.clocked_runs.FEWEST_TURNS", 4)
     some = by_blocks(application, HERE)(256)
     assert some.time == pytest.approx(whole.time, rel=0.05)
 

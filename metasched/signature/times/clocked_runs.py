@@ -1,0 +1,158 @@
+"""The phases of an application on simulated clocks; of long loops a sample, what is left out multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.rules.application import Application
+from metasched.signature.rules.expanding import Sample, sampled
+from metasched.signature.times.clocks import Clocks, run
+from metasched.signature.times.costs import Costs
+from metasched.signature.times.timed import PhaseTime, phases_in_last
+from metasched.signature.traces.exchanges import exchanges
+from metasched.signature.traces.phases import located
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Actions of all processes that clocks run through; longer loops are sampled, each in at least this many turns.
+MOST_ACTIONS, FEWEST_TURNS = 1_000_000, 16
+#: Share of the instructions from which a warning says that no point reaches a phase.
+REACHED = 0.05
+
+
+@dataclass(frozen=True)
+class ClockedRun:
+    """Clocks of a sample; ``executed`` is how often each phase ran in it, of its weight."""
+
+    clocks: Clocks
+    weights: Ints
+    executed: Floats
+    warnings: tuple[str, ...]
+
+    @property
+    def phases(self) -> tuple[PhaseTime, ...]:
+        """Phases in the process that ends last (Eq. 6)."""
+        return phases_in_last(self.clocks.computing, self.clocks.waiting, self.weights, self.weights)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether turns of loops were left out."""
+        return bool(np.any(self.executed < self.weights - 1e-9))
+
+
+class _UnmatchedError(Exception):
+    """Raised when the sampled iterations do not form complete exchanges of messages."""
+
+
+def longest_of(application: Application, count: int) -> int:
+    """The number of iterations of a loop that clocks can simulate for ``count`` processes."""
+    leaves = max(len(role.program.leaves) for role in application.roles.values())
+    return max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
+
+
+def composed(application: Application, count: int, costs_of: Callable[[Sample], Sequence[Costs]]) -> list[ClockedRun]:
+    """Run the phases of an application on clocks; long loops in part, what is left out multiplied.
+
+    Parameters
+    ----------
+    application, count : what, on how many processes.
+    costs_of : what the actions of a sample cost, on each of several machines.
+    """
+    longest = longest_of(application, count)
+    try:
+        runs = _clocked(application, sampled(application, count, longest), costs_of)
+        if runs[0].sampled:
+            fewer = _clocked(application, sampled(application, count, longest // 2), costs_of)
+            runs = [_extended(*both) for both in zip(runs, fewer, strict=True)]
+    except _UnmatchedError:
+        # Turns of different loops belong together.
+        runs = _clocked(application, sampled(application, count, 0), costs_of, final=True)
+    return runs
+
+
+def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints]:
+    """The weight of each phase, how often it is executed in the sample, and the phase of each event."""
+    weights, places = located([shapes for shapes, _ in sample.programs])
+    kept = [where[chosen] for where, (_, chosen) in zip(places, sample.programs, strict=True)]
+    fullest = max(range(len(places)), key=lambda role: places[role].size)
+    all_of, some_of = (np.bincount(each, minlength=weights.size) for each in (places[fullest], kept[fullest]))
+    executed = weights * some_of / np.maximum(all_of, 1)
+    events = np.concatenate([kept[role] for role in sample.roles]) if sample.roles else np.zeros(0, dtype=np.int64)
+    return weights, executed, events
+
+
+def _clocked(
+    application: Application, sample: Sample, costs_of: Callable[[Sample], Sequence[Costs]], final: bool = False
+) -> list[ClockedRun]:
+    weights, executed, phases = phases_of_sample(sample)
+    pace, warnings = _pace(application, sample, executed, phases)
+    try:
+        found = exchanges(sample.trace)
+        clocks = run(sample.trace, found, phases, costs_of(sample), pace)
+        return [ClockedRun(each, weights, executed, warnings) for each in clocks]
+    except InputError:
+        if final:
+            raise
+        raise _UnmatchedError from None
+
+
+def _pace(
+    application: Application, sample: Sample, executed: Floats, phases: Ints
+) -> tuple[Floats | None, tuple[str, ...]]:
+    """Seconds of an instruction by measurable points, an array of shape (processes, phases); what they do not reach."""
+    if not application.paces:
+        return None, ()
+    trace = sample.trace
+    count = len(trace.processes)
+    if len(application.paces) != executed.size:
+        line = f"points were measured for {len(application.paces)} phases, a run of {count} has {executed.size}"
+        return None, (f"{line}: the hardware's speed is used",)
+    work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
+    first = np.concatenate([[0], np.cumsum([each.size for each in trace.processes])])
+    pace = np.zeros((count, executed.size))
+    warnings = []
+    once = np.stack(
+        [
+            np.bincount(phases[first[rank] : first[rank + 1]], work[actions], executed.size)
+            for rank, actions in enumerate(trace.processes)
+        ]
+    ) / np.maximum(executed, np.finfo(np.float64).tiny)
+    shares = once.sum(axis=0) * executed
+    for phase, each in enumerate(application.paces):
+        if each is None:
+            continue
+        pace[:, phase] = np.where(once[:, phase] > 0.0, each(once[:, phase]), 0.0)
+        mean = float(once[:, phase].mean())
+        if shares[phase] >= REACHED * shares.sum() and not each.reaches(mean):
+            warnings.append(
+                f"a run of {count} has {mean:.4g} instructions in phase {phase}, points were measured from "
+                f"{each.instructions[0]:.4g} to {each.instructions[-1]:.4g}: the nearest is used"
+            )
+    return pace, tuple(warnings)
+
+
+def _extended(some: ClockedRun, fewer: ClockedRun) -> ClockedRun:
+    """The time of the iterations left out, extrapolated from the last simulated ones."""
+    gained = some.executed - fewer.executed
+    missing = some.weights - some.executed
+    factor = np.where(gained > 1e-9, missing / np.maximum(gained, 1e-9), 0.0)
+    computing, waiting = (
+        more + np.maximum(more - less, 0.0) * factor
+        for more, less in (
+            (some.clocks.computing, fewer.clocks.computing),
+            (some.clocks.waiting, fewer.clocks.waiting),
+        )
+    )
+    added = (computing - some.clocks.computing + waiting - some.clocks.waiting).sum(axis=1)
+    return ClockedRun(
+        Clocks(some.clocks.end + added, computing, waiting),
+        some.weights,
+        some.weights.astype(np.float64),
+        some.warnings,
+    )
