@@ -2,9 +2,10 @@
 
 grep, sort and k-means on Spark clusters of 2 to 12 machines (dos-group/c3o-experiments), of which the project holds no
 copy: ``DIR/grep.tsv``, ``sort.tsv`` and ``kmeans.tsv``. Every configuration (size, machines and parameters) was run
-several times. Of the configurations of each type of machine some are drawn at random; all their runs are learned and
-those of the others predicted, beside ridge regression and a Gaussian process that know the parameters, and the form of
-Ernest (Venkataraman et al., NSDI 2016): non-negative least squares on 1, N / P, log P and P.
+several times. Of the runs on each type of machine some are drawn at random and learned and the others predicted, beside
+ridge regression and a Gaussian process that know the parameters, and the form of Ernest (Venkataraman et al., NSDI
+2016): non-negative least squares on 1, N / P, log P and P. Then whole configurations are drawn, with all their runs, so
+that none is predicted of which a run was learned.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, PARAMETER, InputError, R
 APPLICATIONS = {"grep": ("p_occurrence",), "sort": ("line_length",), "kmeans": ("k", "features")}
 #: Runs learned, seeds of the draws, and configurations to predict at least.
 TRAINING, SEEDS, FEWEST = (15, 30, 60), (1, 2, 3), 10
+DRAWN = ("runs", "configurations")
 OWN, REFUSED = "robust", "refused"
 PEERS = {"ridge": RidgeQuadratic, "gaussian_process": GaussianProcess}
 
@@ -56,9 +58,9 @@ def configurations(runs: Sequence[Run]) -> list[list[Run]]:
     return list(found.values())
 
 
-def split(runs: Sequence[Run], count: int, seed: int) -> tuple[list[list[Run]], list[list[Run]]]:
-    """Configurations to learn, drawn at random until they have ``count`` runs, and those to predict."""
-    alike = configurations(runs)
+def split(runs: Sequence[Run], count: int, seed: int, drawn: str) -> tuple[list[list[Run]], list[list[Run]]]:
+    """What is learned, single runs or configurations drawn at random until they have ``count`` runs, and predicted."""
+    alike = configurations(runs) if drawn == "configurations" else [[run] for run in runs]
     order = [alike[k] for k in np.random.default_rng(seed).permutation(len(alike))]
     before = np.cumsum([0, *map(len, order)])
     end = int(np.searchsorted(before, count))
@@ -88,14 +90,14 @@ def ernest(learned: Sequence[Run], asked: Sequence[Run]) -> np.ndarray:
     return np.asarray(columns(asked) @ weights)
 
 
-def errors(runs: Sequence[Run], count: int) -> Mapping[str, float]:
+def errors(runs: Sequence[Run], count: int, drawn: str) -> Mapping[str, float]:
     """Mean percentage error of every method, over the draws, and percentage of the runs that one of them refuses.
 
     They refuse a parameter of 0 where none was learned, and none is judged by these runs.
     """
     found: dict[str, list[float]] = defaultdict(list)
     for seed in SEEDS:
-        learned, asked = ([run for alike in part for run in alike] for part in split(runs, count, seed))
+        learned, asked = ([run for alike in part for run in alike] for part in split(runs, count, seed, drawn))
         truth = np.array([run.execution_time for run in asked])
         times = {OWN: expected(RobustPredictor().fit(learned), asked)}
         times |= {name: expected(make().fit(learned), asked) for name, make in PEERS.items()}
@@ -107,25 +109,31 @@ def errors(runs: Sequence[Run], count: int) -> Mapping[str, float]:
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
-def main() -> None:
-    """Judge, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with grep.tsv, sort.tsv and kmeans.tsv")
-    cases = []
-    with threadpool_limits(limits=1):
-        for (application, machine), runs in read(parser.parse_args().data).items():
-            cases += [
-                (f"{application}, {machine}, {count} runs", errors(runs, count))
-                for count in TRAINING
-                if len(split(runs, count, SEEDS[0])[1]) >= FEWEST
-            ]
+def judge(data: Mapping[tuple[str, str], list[Run]], drawn: str) -> None:
+    """Print the errors of all methods where ``drawn``, runs or configurations, are drawn."""
+    cases = [
+        (f"{application}, {machine}, {count} runs", errors(runs, count, drawn))
+        for (application, machine), runs in data.items()
+        for count in TRAINING
+        if len(split(runs, count, SEEDS[0], drawn)[1]) >= FEWEST
+    ]
     names = list(cases[0][1])
-    print(f"{'mean error (%), runs refused (%)':32}" + "".join(f"{name:>18}" for name in names))
+    print(f"{f'{drawn} drawn: mean error (%)':32}" + "".join(f"{name:>18}" for name in names))
     for what, each in cases:
         print(f"{what:32}" + "".join(f"{each[name]:18.1f}" for name in names))
     print(f"{'mean':32}" + "".join(f"{np.mean([each[name] for _, each in cases]):18.1f}" for name in names))
     best = sum(each[OWN] <= min(error for name, error in each.items() if name != REFUSED) for _, each in cases)
-    print(f"\n{OWN} has the least error in {best} of {len(cases)} cases")
+    print(f"\n{OWN} has the least error in {best} of {len(cases)} cases\n")
+
+
+def main() -> None:
+    """Judge, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with grep.tsv, sort.tsv and kmeans.tsv")
+    data = read(parser.parse_args().data)
+    with threadpool_limits(limits=1):
+        for drawn in DRAWN:
+            judge(data, drawn)
 
 
 if __name__ == "__main__":
