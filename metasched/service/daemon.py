@@ -54,6 +54,7 @@ from metasched.service.state.write_queue import WriteQueue
 from metasched.sites.grid import Sites
 from metasched.store.database.leadership import SETTLED, Leadership
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 from metasched.store.files.descriptions import read_description
 from monitors.schedule import Schedule
 from monitors.sources.settings import SourceTable
@@ -95,6 +96,8 @@ class Daemon:
         self.configuration, self.store, self.sources = configuration, store, tuple(sources)
         self.clock = Clock(wall, ahead=configuration.limits.clock)
         self.started_at, self.leads = self.clock.now(), False
+        #: Whether the database could not be asked who leads the last time, or does not let this leader lead.
+        self._cut_off = False
         self.leadership = Leadership(store.engine)
         limits = configuration.limits
         self.access = Access(store.tokens, limits.requests_per_second, limits.burst, configuration.authentication)
@@ -216,10 +219,17 @@ class Daemon:
             self.views.read_loads(FOLLOWED)
 
     def look_after_lead(self) -> None:
-        """Become the leader if there is none; exit if another daemon has become the leader, to be started again."""
+        """Become the leader if there is none; exit where the database has changed without this one."""
         if self.leads and self.leadership.holds():
             return
-        if not self.leadership.take():
+        self.models.saving = False
+        try:
+            taken = self.leadership.take()
+        except StoreError:
+            self._cut_off = True
+            raise
+        self._cut_off = self.leads and not taken
+        if not taken:
             if self.leads and self.leadership.superseded():
                 self._end("another daemon is now the leader")
         elif not self.leads:
@@ -227,7 +237,9 @@ class Daemon:
             self.follow()
             self._lead()
         elif not self.leadership.note():
-            self._end("another daemon has been the leader in the meantime")
+            self._end("another daemon has been the leader in the meantime, or a standby has replaced its server")
+        else:
+            self.models.saving = True
 
     def release(self, source: Source) -> None:
         """Release the pending jobs of a scheduler that are bound to nodes."""
@@ -248,6 +260,7 @@ class Daemon:
         late = f"the view for placements is {age:.0f} s old" if age > LATE * self.configuration.periods.loads else ""
         damaged = "the database is damaged: metasched db check shows where" if self.upkeep.damage else ""
         refused = "the database stored nothing the last time, the log says why" if self.writes.failing else ""
+        refused = refused or ("the database cannot be reached, the log says why" if self._cut_off else "")
         return {"damaged": damaged, "database": refused, "late": late, "clock": self.clock.fault()}
 
     def move(self, source: MovesJobs) -> None:
@@ -293,7 +306,7 @@ class Daemon:
             self.work.every(periods.sites, self.sites.outcomes.look)
         self.work.once(partial(self.jobs.catch_up, self.clock.now()), after=CATCH_UP_AFTER)
         self.load_sources.start()
-        self.leads = True
+        self.leads = self.models.saving = True
         if self.leadership.shared:
             _log.warning("%s: this daemon leads", self.store.name)
 

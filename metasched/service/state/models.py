@@ -91,6 +91,7 @@ class Models:
     Attributes
     ----------
     recent : what was predicted of the last runs, beside what they took.
+    saving : whether models are saved; not where the stored ones may have become others than those that these were.
 
     Notes
     -----
@@ -120,7 +121,7 @@ class Models:
         #: better than what was learned.
         self._assumed: dict[Key, Assumed] = {}
         self._contests = Contests()
-        self.failures = 0
+        self.failures, self.saving = 0, True
         self.recent = RecentPredictions()
 
     def assume(self, analytic: Iterable[Assumed]) -> None:
@@ -484,6 +485,8 @@ class Models:
 
     def _save(self) -> None:
         for key in sorted(self._changed):
+            if not self.saving:
+                return
             try:
                 document = json.loads(documents.dump(self._predictors[key]))
                 self._store.models.save(*key, document, learned=self._learned.get(key, ()))

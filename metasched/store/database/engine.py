@@ -30,9 +30,13 @@ _NO_URL = "is not the URL of a database"
 _NO_DATABASE = "is not a SQLite database"
 _DAMAGED = "is damaged; restore it from a copy"
 _NO_ACCESS = "cannot be opened: there is no such folder, no permission, or its disk is read-only"
-#: What SQLite's messages mean to the user.
+READ_ONLY = "is read-only: its server is a standby, or was set so"
+#: What a driver says before it lists the servers that it has tried.
+_ATTEMPTS = "All failures were: - "
+#: What the messages of SQLite and PostgreSQL mean to the user.
 _MEANINGS = {
     "readonly": "is read-only",
+    "read-only transaction": READ_ONLY,
     "is locked": "is locked by another process",
     "not a database": _NO_DATABASE,
     "malformed": _DAMAGED,
@@ -169,7 +173,8 @@ def said_clearly(engine: Engine) -> Iterator[None]:
     except (StatementError, PoolTimeoutError, *_UNSTORABLE) as error:
         given = getattr(error, "orig", None) or error
         said = f"{given.object!a}: expected UTF-8" if isinstance(given, UnicodeEncodeError) else str(given)
-        meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), " ".join(said.split()))
+        said = " ".join(said.split()).rpartition(_ATTEMPTS)[2]
+        meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), said)
         # Only a value that no column can hold is the fault of whoever gave it.
         kind = InputError if isinstance(error, DataError) or isinstance(given, _UNSTORABLE) else StoreError
         raise kind(meaning, where=name_of(engine.url)) from error

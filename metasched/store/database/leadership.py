@@ -21,7 +21,15 @@ from sqlalchemy.pool import NullPool
 
 from metasched.records import InputError
 from metasched.store.database.answer_limits import limit_answers
-from metasched.store.database.engine import file_of, make_as_folder_owner, name_of, reading, writing
+from metasched.store.database.engine import (
+    READ_ONLY,
+    file_of,
+    make_as_folder_owner,
+    name_of,
+    reading,
+    said_clearly,
+    writing,
+)
 from metasched.store.database.tables import LeaderRow
 from metasched.store.errors import StoreError
 from metasched.store.files.whole_files import refusal
@@ -41,6 +49,8 @@ _OURS = text(
     "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = :key AND pid = :session"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+#: Which of a server's histories this is: each promotion of a standby begins another, which may lack the last commits.
+_TIMELINE = text("SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)")
 
 
 class Leadership:
@@ -68,6 +78,7 @@ class Leadership:
         self._session: Connection | None = None
         self._session_id: int | None = None
         self._number: int | None = None
+        self._timeline: str | None = None
         self.name = f"{socket.gethostname()}, process {os.getpid()}"
 
     @property
@@ -107,11 +118,15 @@ class Leadership:
             return False
 
     def note(self) -> bool:
-        """Record the leader in the database; return whether no other daemon has led since this one last did."""
+        """Record the leader in the database; return whether that has changed by this daemon alone since it last led.
+
+        Another may have led since, or a standby have been promoted that lacks what was stored last.
+        """
         with writing(self._engine) as connection:
             last = connection.scalar(select(func.max(LeaderRow.number))) or 0
-            alone = self._number in (None, last)
-            self._number = last + 1
+            timeline = connection.scalar(_TIMELINE) if self.shared else None
+            alone = self._number in (None, last) and self._timeline in (None, timeline)
+            self._number, self._timeline = last + 1, timeline
             row = {"number": self._number, "name": self.name, "since": time.time()}
             connection.execute(insert(LeaderRow), row)
             connection.execute(delete(LeaderRow).where(LeaderRow.number < self._number))
@@ -172,19 +187,20 @@ class Leadership:
 
     def _take_session(self) -> bool:
         self._drop_session()
-        try:
-            # A session of its own, which no transaction of others can end.
-            alone = create_engine(self._engine.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
-            limit_answers(alone, ANSWERED)
+        # A session of its own, which no transaction of others can end.
+        alone = create_engine(self._engine.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+        limit_answers(alone, ANSWERED)
+        with said_clearly(self._engine):
             session = alone.connect()
             session.exec_driver_sql(_KEEPALIVES)
+            # A standby has locks of its own, which say nothing of the primary's.
+            if session.scalar(text("SHOW transaction_read_only")) == "on":
+                session.close()
+                raise StoreError(READ_ONLY, where=name_of(self._engine.url))
             if not session.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": KEY}):
                 session.close()
                 return False
             self._session, self._session_id = session, session.scalar(text("SELECT pg_backend_pid()"))
-        except SQLAlchemyError as error:
-            said = " ".join(str(getattr(error, "orig", None) or error).split())
-            raise StoreError(said, where=name_of(self._engine.url)) from error
         return True
 
     def _drop_session(self) -> None:
