@@ -14,6 +14,7 @@ import pytest
 
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.jobs import UNKNOWN_DEVICES, Devices, digest
+from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.records import InputError
@@ -610,6 +611,19 @@ def test_what_a_partition_gives_of_each_node_and_how_many_is_asked_for(commands:
     scontrol(commands, "accounting_storage/none", f"PartitionName=racka {given}", counted)
     found = {each.name: (each.memory, each.memory_per_processor) for each in SlurmSource("c").partitions()}
     assert (found["racka"], found["all"]) == ((None, 400), (900, None))
+
+
+@pytest.mark.parametrize("counted", ["CR_CORE", "CR_CORE_MEMORY"])
+def test_what_jobs_may_request_of_memory_is_the_partitions_limit_else_the_clusters(
+    commands: Path, counted: str
+) -> None:
+    configured = f"no\nSelectTypeParameters = {counted}\nMaxMemPerCPU = 250"
+    given = "DefMemPerNode=UNLIMITED MaxMemPerNode=400"
+    scontrol(commands, "accounting_storage/none", f"PartitionName=racka {given}", configured)
+    found = {each.name: each.memory_limits for each in SlurmSource("c").partitions()}
+    assert (found["racka"], found["all"]) == (MemoryLimits(per_node=400.0), MemoryLimits(per_processor=250.0))
+    scontrol(commands, "accounting_storage/none", "PartitionName=racka MaxMemPerNode=UNLIMITED", "no")
+    assert {each.memory_limits for each in SlurmSource("c").partitions()} == {MemoryLimits()}
 
 
 def scontrol(commands: Path, kind: str, partitions: str = "", enforced: str = "associations,limits") -> None:

@@ -50,3 +50,43 @@ def test_memory_that_jobs_have_is_offered_to_no_other(tmp_path: Path, settings: 
             if count:
                 fits = slurm.sbatch(f"-n{count}", "-N1", f"--nodelist={node}", script=SLEEP).job
                 slurm.wait(lambda job=fits: slurm.job(job)["JobState"] == "RUNNING")
+
+
+REQUESTS = (
+    ({"memory_per_processor": 250.0}, ("-n2", "--mem-per-cpu=250")),
+    ({"memory_per_processor": 260.0}, ("-n2", "--mem-per-cpu=260")),
+    ({"memory_per_processor": 500.0}, ("-n2", "--mem-per-cpu=500")),
+    ({"memory": 250.0, "per_node": 1}, ("-n2", "-N2", "--mem=250")),
+    ({"memory": 500.0, "per_node": 2}, ("-n2", "-N1", "--mem=500")),
+    ({"memory": 900.0, "per_node": 2}, ("-n2", "-N1", "--mem=900")),
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "CR_Core\nMaxMemPerCPU=250",
+        "CR_Core_Memory\nMaxMemPerNode=400",
+        "CR_Core_Memory\nMaxMemPerNode=10\nPartitionName=DEFAULT MaxMemPerCPU=250",
+    ],
+)
+def test_the_jobs_that_get_the_processors_which_they_request_are_those_within_the_limits_of_memory(
+    tmp_path: Path, settings: str
+) -> None:
+    if why := real_slurm.why_not():
+        pytest.skip(why)
+    with real_slurm.running(tmp_path, bare=True) as slurm:
+        conf = slurm.folder / "slurm.conf"
+        conf.write_text(conf.read_text().replace("=CR_Core\n", f"={settings}\n"))
+        slurm.restart()
+        (old,) = SlurmSource("c", ["old"], configuration=str(slurm.folder / "slurm.conf")).partitions()
+        admitted = [old.memory_limits.admit(Constraints(**demands)) for demands, _ in REQUESTS]
+        found = []
+        for _, words in REQUESTS:
+            job = slurm.sbatch(*words, script=SLEEP).job
+            slurm.wait(lambda job=job: slurm.job(job)["JobState"] == "RUNNING" or "Max" in slurm.job(job)["Reason"])
+            told = slurm.job(job)
+            found.append(told["JobState"] == "RUNNING" and told["NumCPUs"] == "2")
+            slurm.run("scancel", str(job))
+    assert admitted == found
+    assert set(found) == {True, False}

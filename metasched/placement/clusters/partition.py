@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.state import ClusterState
 
 
@@ -68,6 +69,7 @@ class Partition:
     memory, memory_per_processor : what a job that names none gets of each node, or for each processor (megabytes);
         None where it gets none of its own.
     counts_memory : whether the scheduler gives each job memory of its own.
+    memory_limits : the memory that a job may request there.
     """
 
     state: ClusterState
@@ -82,6 +84,7 @@ class Partition:
     memory: float | None = None
     memory_per_processor: float | None = None
     counts_memory: bool = False
+    memory_limits: MemoryLimits = field(default_factory=MemoryLimits)
 
     @classmethod
     def of(cls, state: ClusterState) -> Partition:

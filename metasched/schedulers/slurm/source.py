@@ -21,6 +21,7 @@ from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, placement_in
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
+from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
@@ -126,7 +127,7 @@ class SlurmSource(CommandCluster):
             own = described.get(name, {})
             state = cluster_from_slurm(f"{self.name}/{name}", listed, topology, partition=name)
             most = count_in(own.get("MaxCPUsPerNode", "")) or max(cpus.values(), default=0)
-            per_node, per_processor = _usual_memory(own, configured) if counts_memory else (None, None)
+            per_node, per_processor = _memory("Def", own, configured) if counts_memory else (None, None)
             found.append(
                 Partition(
                     replace(state, hardware=self._hardware, processors=np.minimum(state.processors, most)),
@@ -141,6 +142,7 @@ class SlurmSource(CommandCluster):
                     per_node,
                     per_processor,
                     counts_memory,
+                    MemoryLimits(*(limit or math.inf for limit in _memory("Max", own, configured))),
                 )
             )
         if not found:
@@ -366,13 +368,15 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
     return limits
 
 
-def _usual_memory(partition: Mapping[str, str], configured: Mapping[str, str]) -> tuple[float | None, float | None]:
-    """What a job gets that states no memory: of each node, or for each processor (megabytes).
+def _memory(
+    kind: str, partition: Mapping[str, str], configured: Mapping[str, str]
+) -> tuple[float | None, float | None]:
+    """What a job gets that states no memory (``Def``), or may request (``Max``), megabytes of a node or a processor.
 
     A partition that states one of them has neither of the whole cluster.
     """
     for fields in (partition, configured):
-        per_node, per_processor = (count_in(fields.get(of, "")) or None for of in ("DefMemPerNode", "DefMemPerCPU"))
+        per_node, per_processor = (count_in(fields.get(f"{kind}MemPer{of}", "")) or None for of in ("Node", "CPU"))
         if per_node or per_processor:
             return per_node, per_processor
     return None, None

@@ -312,10 +312,11 @@ def _within(
 
 
 def usable_for(view: View, ask: Demands) -> list[Partition]:
-    """The partitions that a question names, or all if it names none."""
+    """The partitions that a question names, or all if it names none, of those that limit no memory of such a job."""
     return [
         each
         for each in view.partitions
         if (not ask.scheduler or each.scheduler == ask.scheduler)
         and (not ask.partitions or each.name in ask.partitions)
+        and each.memory_limits.admit(ask)
     ]

@@ -14,6 +14,7 @@ import pytest
 from metered_runs import made
 
 from metasched.advised_placements import Answer, Ask
+from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
@@ -194,6 +195,36 @@ def test_a_job_without_stated_or_usual_memory_gets_nodes_without_jobs_where_memo
                       memory_per_processor=stated)  # fmt: skip
             found.append(daemon.placer.answer(ask, time.time()).placed)
     assert found == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("limits", "demanded", "placed"),
+    [
+        (MemoryLimits(per_processor=250.0), {"memory_per_processor": 250.0}, ["one", "two"]),
+        (MemoryLimits(per_processor=250.0), {"memory_per_processor": 251.0}, ["two"]),
+        (MemoryLimits(per_processor=250.0), {"memory": 500.0, "per_node": 2}, ["one", "two"]),
+        (MemoryLimits(per_processor=250.0), {"memory": 501.0, "per_node": 2}, ["two"]),
+        (MemoryLimits(per_processor=250.0), {"memory": 900.0, "exclusive": True}, ["one", "two"]),
+        (MemoryLimits(per_node=400.0), {"memory": 401.0}, ["two"]),
+        (MemoryLimits(per_node=400.0), {"memory_per_processor": 401.0}, ["two"]),
+        (MemoryLimits(per_node=400.0), {"memory": 400.0}, ["one", "two"]),
+    ],
+)
+def test_no_job_is_placed_where_it_would_get_more_processors_for_its_memory_or_never_start(
+    tmp_path: Path, limits: MemoryLimits, demanded: dict[str, Any], placed: list[str]
+) -> None:
+    with running(tmp_path) as daemon:
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        state = replace(east.state, memory=np.full(4, 1000.0))
+        one, two = (
+            replace(east, state=replace(state, name=name), scheduler="slurm", name=name, memory_limits=allowed)
+            for name, allowed in (("one", limits), ("two", MemoryLimits()))
+        )
+        daemon.clusters.put("slurm", [one, two], time.time())
+        daemon.views.refresh()
+        asked = {"application": "cg", "problem_size": 1900, "scheduler": "slurm", "processors": [2]} | demanded
+        found = [daemon.placer.answer(Ask(**asked, partitions=[name]), time.time()) for name in ("one", "two")]
+    assert [each.partition for each in found if each.placed] == placed
 
 
 @pytest.mark.parametrize("counts", [True, False])
