@@ -120,11 +120,18 @@ def test_the_exhaustive_search_needs_little_memory() -> None:
     assert peak < 100e6
 
 
-def test_of_one_term_models_that_are_equal_only_one_is_returned() -> None:
-    training = runs(b=0.0, noise=0.05)
-    found = exhaustive_search(training, best=200)
-    alone = found.coefficients[:, 1] == 0.0
-    assert len(np.unique(found.combinations[alone][:, [0, 3]], axis=0)) == alone.sum()
+@pytest.mark.parametrize(
+    ("term", "functions"), [(0, [0, 3]), (1, [1, 2, 4])], ids=["computation alone", "communication alone"]
+)
+def test_models_of_one_term_are_equal_whatever_the_functions_of_the_other(term: int, functions: list[int]) -> None:
+    one, other = np.array([1, 2, 3, 4, 5]), np.array([1, 2, 3, 4, 5])
+    other[[place for place in range(5) if place not in functions]] += 1
+    coefficients = np.zeros((2, 2))
+    coefficients[:, term] = 2.0, 3.0
+    assert exhaustive._first_of_equals(np.array([one, other]), coefficients).tolist() == [0]
+    for place in functions:
+        changed = other + np.eye(5, dtype=int)[place]
+        assert exhaustive._first_of_equals(np.array([one, changed]), coefficients).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ def impossible_gain(before: float, after: float, *, same_loads: bool, floor: boo
     --------
     >>> impossible_gain(10.0, 10.0, same_loads=False, floor=False)
     ''
+    >>> impossible_gain(10.0, 11.0, same_loads=False, floor=False)
+    ''
     >>> impossible_gain(10.0, 9.5, same_loads=False, floor=False)
     '5.0% sooner without these nodes is no gain by draining: the loads that count changed between both answers'
     """
