@@ -55,6 +55,11 @@ def hosts(document: Any) -> dict[str, Host]:
     >>> host = hosts({"nodes": {"n1[0]": vnode}})["n1"]
     >>> host.slots, host.used, host.up, host.memory
     (8, 3, True, 512.0)
+
+    Where the host has less memory than was assigned, since its share was lowered, none is left.
+
+    >>> hosts({"nodes": {"n1": vnode | {"resources_assigned": {"mem": "2097152kb"}}}})["n1"].memory
+    0.0
     """
     found: dict[str, Host] = {}
     for vnode, each in document["nodes"].items():
