@@ -104,6 +104,7 @@ class EndedJob:
     energy : what it took (J) of what ``energy_covers`` says, None where that was not measured.
     frequency : clock of its processors (MHz), None where that is not known.
     devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
+    numbers : in its arguments and script, as :mod:`metasched.history.argument_numbers` writes them.
     """
 
     scheduler: str
@@ -127,6 +128,7 @@ class EndedJob:
     energy_covers: str = ""
     frequency: float | None = None
     devices: Devices | None = None
+    numbers: str = ""
 
     @property
     def uid(self) -> str:
@@ -150,6 +152,7 @@ class Fate:
     energy, energy_covers : what its nodes took (J) as the scheduler measured it, and of what; None where it did not.
     devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
     ended : when its last run ended (s), None where that is not known.
+    numbers : in its arguments, as :mod:`metasched.history.argument_numbers` writes them.
     """
 
     completed: bool | None
@@ -163,6 +166,7 @@ class Fate:
     energy_covers: str = ""
     devices: Devices | None = None
     ended: float | None = None
+    numbers: str = ""
 
 
 def plain(name: bytes) -> str:

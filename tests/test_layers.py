@@ -19,6 +19,7 @@ ORDER = {
             "plain_numbers",
             "node_names",
             "slurm_times",
+            "sbatch_words",
             "validation",
             "jobs",
             "modes",
@@ -70,6 +71,7 @@ ORDER = {
     ],
     "metasched.signature": ["traces", "equations", "computation", "rules", "times", "synthetic"],
     "metasched.history": [
+        "argument_numbers",
         "job_log",
         "submission",
         "log_formats",
@@ -90,7 +92,7 @@ ORDER = {
     "metasched.placement": ["clusters", "loads", "search", "ranking", "moving", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.cli": [
-        *("output", "help_tables", "written_files", "options", "configured", "figures"),
+        *("output", "help_tables", "written_files", "options", "job_words", "configured", "figures"),
         *("models", "placements", "signatures", "simulations", "history", "daemon"),
         *("runs", "hardware", "network", "solve", "app", "manual"),
     ],

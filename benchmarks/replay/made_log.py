@@ -6,6 +6,7 @@ until its input changes. Some runs fail in their first minute. Users come in the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -61,24 +62,34 @@ def made_log(jobs: int, seed: int, *, users: int = 25, processors: int = 64, loa
                  capacity=processors)  # fmt: skip
 
 
-def as_csv(log: JobLog) -> str:
-    """The log as a CSV file."""
+def as_csv(log: JobLog, arguments: Sequence[str] = ()) -> str:
+    """The log as a CSV file, with the arguments of each job where they are given."""
     user, name = log.labels["user"], log.labels["name"]
-    lines = ["job,submit_time,run_time,processors,requested_time,user,name"]
+    lines = [f"job,submit_time,run_time,processors,requested_time,user,name{',arguments' if arguments else ''}"]
     for job in range(len(log)):
         lines.append(
             f"{job + 1},{log.submit_time[job]:.0f},{log.run_time[job]:.0f},{log.processors[job]},"
             f"{log.requested_time[job]:.0f},user{user[job]},program{name[job]}"
+            + (f",{arguments[job]}" if arguments else "")
         )
     return "\n".join(lines) + "\n"
+
+
+def made_arguments(log: JobLog, seed: int) -> list[str]:
+    """Arguments of each job: a problem size that explains most of its run time, and a number that explains nothing."""
+    draw = np.random.default_rng(seed)
+    sizes = np.ceil(100.0 * np.sqrt(log.run_time * log.processors) * np.exp(draw.normal(0.0, 0.1, len(log))))
+    return [f"case.in -n {size:.0f} --level {draw.integers(1, 9)}" for size in sizes]
 
 
 def main(
     path: Annotated[Path, typer.Argument(help="File to write.")],
     jobs: Annotated[int, typer.Option(min=1)] = 3000,
     seed: Annotated[int, typer.Option(min=0)] = 1,
+    arguments: Annotated[bool, typer.Option("--arguments", help="Jobs state their problem size.")] = False,
 ) -> None:
-    write_text_atomically(path, as_csv(made_log(jobs, seed)))
+    log = made_log(jobs, seed)
+    write_text_atomically(path, as_csv(log, made_arguments(log, seed) if arguments else ()))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Columns of names that a log may have. A job's name says more about it than anything else, where it is recorded.
-LABELS = ("user", "account", "name", "partition", "qos", "executable", "state")
+#: Of its arguments there are the numbers, a text of :mod:`metasched.history.argument_numbers`.
+LABELS = ("user", "account", "name", "partition", "qos", "executable", "state", "numbers")
 #: Part of the jobs whose waits must be known for what follows from all of them: a few may be torn.
 NEARLY = 0.9
 #: How a job ended, as Slurm calls it; other formats are put into these words.

@@ -18,6 +18,7 @@ from itertools import chain
 
 import numpy as np
 
+from metasched.history.argument_numbers import in_arguments, in_sbatch
 from metasched.history.job_log import (
     AT_LIMIT,
     CANCELLED,
@@ -43,7 +44,7 @@ LONGEST_ROW = 100_000
 #: Names of the columns in CSV files, as other programs write them.
 OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtime": "run_time", "cpus": "processors",
                "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
-               "requested_time", "nodes_allocated": "nodes"}  # fmt: skip
+               "requested_time", "nodes_allocated": "nodes", "args": "arguments"}  # fmt: skip
 REQUIRED = ("submit_time", "run_time", "processors")
 #: What programs write in a CSV file where a number is not known: Python, R, SQL.
 UNKNOWN = ("", "none", "na", "null")
@@ -127,7 +128,8 @@ class Columns:
                     return False
                 self._seen.add(key)
             else:  # the second of two that are alike is another job, the same whenever the log is read
-                alike = digest_of(f"{submit} {run} {processors} {request} {wait} {sorted(labels.items())}")
+                named = sorted((label, name) for label, name in labels.items() if label != "numbers")
+                alike = digest_of(f"{submit} {run} {processors} {request} {wait} {named}")
                 self._alike[alike] += 1
                 key = digest_of(f"{alike} {self._alike[alike]}")
             self._keys.append(key)
@@ -246,13 +248,15 @@ def _read_csv(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> N
     place = {name: names.index(name) for name in names}
     submit, run, processors = (place[name] for name in REQUIRED)
     request, wait, job = (place.get(name, -1) for name in ("requested_time", "wait", "job"))
-    labels = [(label, place[label]) for label in LABELS if label in place]
+    labels = [(label, place[label]) for label in LABELS if label in place and label != "numbers"]
+    arguments = place.get("arguments", -1)
     for cells in _rows_of_csv(rest, len(names), columns.wrong):
         try:
             columns.add(
                 cells[job].strip() if job >= 0 else "", _moment(cells[submit]), _number(cells[run]),
                 _number(cells[processors]), _number(cells[request]) if request >= 0 else math.nan,
-                _with_state({label: cells[where].strip() for label, where in labels}),
+                _with_state({label: cells[where].strip() for label, where in labels})
+                | ({"numbers": in_arguments(cells[arguments])} if arguments >= 0 else {}),
                 _number(cells[wait]) if wait >= 0 else math.nan,
             )  # fmt: skip
         except ValueError:
@@ -304,7 +308,7 @@ SACCT = {
     "end": ("End",),
     "run": ("ElapsedRaw", "Elapsed"), "processors": ("AllocCPUS", "NCPUS", "ReqCPUS"),
     "request": ("TimelimitRaw", "Timelimit"), "state": ("State",), "user": ("User",), "account": ("Account",),
-    "name": ("JobName",), "partition": ("Partition",), "qos": ("QOS",),
+    "name": ("JobName",), "partition": ("Partition",), "qos": ("QOS",), "line": ("SubmitLine",),
 }  # fmt: skip
 
 
@@ -321,7 +325,8 @@ def _read_sacct(columns: Columns, head: str, separator: str, rest: Iterator[str]
     raw = names[place["job"]] == "JobIDRaw"
     in_seconds = "run" in place and names[place["run"]] == "ElapsedRaw"
     if separator == "|":
-        rows = _lines_of_cells(rest, len(names), place.get("name", -1), columns.wrong)
+        loose = -1 if "line" in place else place.get("name", -1)  # which of the two holds separators is unknown
+        rows = _lines_of_cells(rest, len(names), loose, columns.wrong)
     else:
         rows = _rows_of_cells(rest, separator, len(names), columns.wrong)
     for cells in rows:
@@ -336,6 +341,7 @@ def _read_sacct(columns: Columns, head: str, separator: str, rest: Iterator[str]
         run = (clock if in_seconds else _spanned)(fields["run"]) if "run" in fields else end - start
         cpus = fields["processors"]
         labels = {label: fields[label] for label in LABELS if label in fields}
+        labels["numbers"] = in_sbatch(fields.get("line", ""))
         added = columns.add(
             fields["job"], submit, math.nan if math.isnan(start) else run,
             float(cpus) if cpus.isdecimal() and cpus.isascii() else math.inf, _spanned(fields.get("request", "")),

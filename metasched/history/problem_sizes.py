@@ -1,26 +1,29 @@
-"""Problem sizes found as numbers in job names, for jobs without an annotation.
+"""Problem sizes found as numbers in the names, arguments and scripts of jobs without an annotation.
 
-Names are alike where only their numbers differ. Of the numbers in alike names one is taken for the problem size if it
-explains run times of jobs that it was not fitted to: ``log t = a + b log N + c log P`` is compared with the same
-without N, each fitted to every other job and judged on those between.
+Names are alike where only their numbers differ. Of the numbers that jobs with alike names state one is taken for the
+problem size if it explains run times of jobs that it was not fitted to: ``log t = a + b log N + c log P`` is compared
+with the same without N, each fitted to every other job and judged on those between.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.history.argument_numbers import MOST_DIGITS, numbers_of
 from metasched.history.job_log import Floats
 
 _NUMBER = re.compile(r"\d+")
-#: Digits of a number at most: more are a date or an identifier, and as many values it must have at least.
-MOST_DIGITS, FEWEST_VALUES = 12, 4
-#: Jobs that show it at least, and the share of the variance of log run times that it must explain.
-FEWEST_JOBS, CONVINCING = 20, 0.5
+#: Values that a problem size has at least.
+FEWEST_VALUES = 4
+#: Jobs that show it at least, and of jobs with alike names, and the share of the variance of log run times that it must
+#: explain.
+FEWEST_JOBS, FEWEST_OF_ALL, CONVINCING = 20, 0.25, 0.5
 
 
 def stem_of(name: str) -> str:
@@ -34,62 +37,101 @@ def stem_of(name: str) -> str:
     return _NUMBER.sub("#", name)
 
 
-@dataclass(frozen=True, slots=True)
-class SizeInName:
-    """Which number in a job's name is its problem size.
+def stated_numbers(name: str, numbers: str) -> dict[str, str]:
+    """The numbers that a job states, by their places: those of its name are counted from 1.
 
     Parameters
     ----------
-    name : the name, with ``#`` for each number.
-    number : which of them it is, from 1.
+    name : of the job.
+    numbers : in its arguments and script, a text of :mod:`metasched.history.argument_numbers`.
+
+    Examples
+    --------
+    >>> stated_numbers("solve_1400_p4", "-n=7")
+    {'1': '1400', '2': '4', '-n': '7'}
+    """
+    return {str(place): number for place, number in enumerate(_NUMBER.findall(name), 1)} | numbers_of(numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRule:
+    """Which of the numbers that a job states is its problem size.
+
+    Parameters
+    ----------
+    name : of such jobs, with ``#`` for each number.
+    place : of the number, as in :func:`stated_numbers`.
     application : that such jobs are runs of.
 
     Examples
     --------
-    >>> rule = SizeInName("solve_#_p#", 1, "solve")
+    >>> rule = SizeRule("solve_#_p#", "1", "solve")
     >>> rule.of("solve_1400_p4"), rule.of("solve_p4"), rule.of("solve_0_p4")
     (1400.0, None, None)
+    >>> SizeRule("solve.sh", "-n", "solve").of("solve.sh", "-n=400 $1=7")
+    400.0
     """
 
     name: str
-    number: int
+    place: str
     application: str
 
-    def of(self, name: str) -> float | None:
-        """The problem size of a job of this name; None if the name has another stem, or the number is 0."""
-        if stem_of(name) != self.name:
-            return None
-        found = _NUMBER.findall(name)
-        if not 1 <= self.number <= len(found) or len(found[self.number - 1]) > MOST_DIGITS:
-            return None
-        return float(found[self.number - 1]) or None
+    def concerns(self, name: str) -> bool:
+        """Whether it is about jobs of this name, whatever they state."""
+        return stem_of(name) == self.name
+
+    def of(self, name: str, numbers: str = "") -> float | None:
+        """The problem size of a job; None if its name has another stem, or it states no such number, or 0.
+
+        Parameters
+        ----------
+        name, numbers : of the job, as in :func:`stated_numbers`.
+        """
+        stated = stated_numbers(name, numbers).get(self.place, "") if self.concerns(name) else ""
+        return float(stated) or None if 0 < len(stated) <= MOST_DIGITS else None
 
 
-def size_in_names(names: Sequence[str], run_time: Floats, processors: Floats) -> tuple[int, float] | None:
-    """The number (from 1) in similar names that explains run times, and the share explained; None if none does.
+def explaining_places(
+    stated: Sequence[Mapping[str, str]], run_time: Floats, processors: Floats
+) -> list[tuple[str, float]]:
+    """The places of numbers that explain run times, and the share explained; none if none does.
+
+    Jobs without a number in the first place are examined again by themselves, since people change their scripts.
 
     Parameters
     ----------
-    names : with one number for each sign of their stem.
+    stated : the numbers of each job by their places.
     run_time, processors : of the jobs (s), shape (jobs,), above 0.
 
     Examples
     --------
     >>> sizes = np.arange(100, 1100, 25)
-    >>> size_in_names([f"v2-{size}-x{size % 7}" for size in sizes], 0.5 * sizes, np.ones(40))
-    (2, 1.0)
+    >>> stated = [{"1": "2", "2": f"{size}", "-x": f"{size % 7 + 1}"} for size in sizes]
+    >>> explaining_places(stated, 0.5 * sizes, np.ones(40))
+    [('2', 1.0)]
     """
-    if len(names) < FEWEST_JOBS:
-        return None
-    numbers = [_NUMBER.findall(name) for name in names]
-    best: tuple[int, float] | None = None
-    for place in range(min(map(len, numbers), default=0)):
-        given = [row[place] for row in numbers]
-        if max(map(len, given)) > MOST_DIGITS or len(set(given)) < FEWEST_VALUES or not all(map(int, given)):
+    found: list[tuple[str, float]] = []
+    rows = [*range(len(stated))]
+    while (best := _best_place([stated[row] for row in rows], run_time[rows], processors[rows])) is not None:
+        found.append(best)
+        rows = [row for row in rows if best[0] not in stated[row]]
+    return found
+
+
+def _best_place(stated: Sequence[Mapping[str, str]], run_time: Floats, processors: Floats) -> tuple[str, float] | None:
+    """The place that explains most of the run times of all jobs, of those that many of them have."""
+    best, most = None, 0.0
+    often = Counter(place for numbers in stated for place in numbers)
+    for place, count in often.items():
+        if count < max(FEWEST_JOBS, FEWEST_OF_ALL * len(stated)):
             continue
-        share = _explained(np.log(np.array(given, dtype=np.float64)), np.log(run_time), np.log(processors))
-        if share >= CONVINCING and (best is None or share > best[1]):
-            best = place + 1, round(share, 6)
+        rows = [row for row, numbers in enumerate(stated) if place in numbers]
+        given = [stated[row][place] for row in rows]
+        if max(map(len, given)) > MOST_DIGITS or len(set(given)) < FEWEST_VALUES or not all(map(float, given)):
+            continue
+        share = _explained(np.log(np.array(given, dtype=np.float64)), np.log(run_time[rows]), np.log(processors[rows]))
+        if share >= CONVINCING and share * count > most:
+            best, most = (place, round(share, 6)), share * count
     return best
 
 

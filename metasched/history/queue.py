@@ -42,6 +42,7 @@ class QueuedJob:
     planned : when its scheduler means to start it (s), None where it does not say.
     user, name, account, qos : as its scheduler calls them.
     executable : base name of its script or program, empty where its scheduler does not say.
+    numbers : in its arguments, as :mod:`metasched.history.argument_numbers` writes them.
     tasks : of an array that waits, how many wait in this line, each for so many processors; 1 for any other job.
     placement : uid of the placement that its comment names, empty where it names none.
     """
@@ -63,6 +64,7 @@ class QueuedJob:
     executable: str = ""
     tasks: int = 1
     placement: str = ""
+    numbers: str = ""
 
     @property
     def holds(self) -> float:

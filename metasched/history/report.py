@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from metasched.history.argument_numbers import SCRIPT
 from metasched.history.job_log import Floats, Ints, JobLog
 from metasched.history.outcomes import how_ended
 from metasched.history.playback import FEW, informative_jobs, play
-from metasched.history.problem_sizes import size_in_names, stem_of
+from metasched.history.problem_sizes import explaining_places, stated_numbers, stem_of
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
 from metasched.history.run_times.learned import Learned
@@ -190,10 +191,11 @@ def annotate(log: JobLog) -> list[dict[str, Any]]:
     -------
     list
         By processor hours. ``spread`` is the geometric standard deviation of run times among runs of one user on as
-        many processors; ``size_in_name`` tells which number in the name explains the run time, and by how much, and
-        the table of the daemon's configuration that confirms it; None where none does.
+        many processors; ``problem_sizes`` tells which number in the name, the arguments or the script explains the run
+        time, and by how much, and the table of the daemon's configuration that confirms it: one for each place where
+        different jobs have it, none where no number explains it.
     """
-    names, called = applications(log), log.named("name")
+    names, called, numbers = applications(log), log.named("name"), log.named("numbers")
     users = log.labelled("user")
     groups: dict[str, list[int]] = {}
     for row, name in enumerate(names):
@@ -209,26 +211,40 @@ def annotate(log: JobLog) -> list[dict[str, Any]]:
         if spread >= DIFFERENT:
             found.append(
                 {"application": name, "jobs": len(rows), "used_hours": hours, "spread": spread,
-                 "size_in_name": _size_in_name([called[row] for row in rows], log, rows)}
+                 "problem_sizes": _problem_sizes(log, rows, called, numbers)}
             )  # fmt: skip
     return sorted(found, key=lambda each: -float(str(each["used_hours"])))[:LISTED]
 
 
-def _size_in_name(names: Sequence[str], log: JobLog, rows: Ints) -> dict[str, Any] | None:
-    """The number that is the problem size in the most frequent stem of some jobs' names."""
-    stems = [stem_of(name) for name in names]
+def _problem_sizes(log: JobLog, rows: Ints, names: Sequence[str], numbers: Sequence[str]) -> list[dict[str, Any]]:
+    """The numbers that are the problem sizes of the jobs with the most frequent stem of all names."""
+    stems = [stem_of(names[row]) for row in rows]
     stem = max(Counter(stems).items(), key=lambda each: each[::-1])[0]
-    alike = np.array([each == stem for each in stems])
-    rows = rows[alike]
-    found = size_in_names(
-        [name for name, same in zip(names, alike, strict=True) if same], log.run_time[rows],
-        log.processors[rows].astype(np.float64),
-    )  # fmt: skip
-    if found is None or not stem.isprintable() or '"' in stem or "\\" in stem or len(stem) > MOST_NAME:
-        return None
+    if not stem.isprintable() or '"' in stem or "\\" in stem or len(stem) > MOST_NAME:
+        return []
+    rows = rows[np.array([each == stem for each in stems])]
+    stated = [stated_numbers(names[row], numbers[row]) for row in rows]
+    found = explaining_places(stated, log.run_time[rows], log.processors[rows].astype(np.float64))
     application = re.sub(r"[-_]*[^A-Za-z0-9_+.-][^A-Za-z0-9+.]*", "-", stem).strip("-_.+") or "application"
-    table = f'[[problem_size]]\nname = "{stem}"\nnumber = {found[0]}\napplication = "{application[:64]}"'
-    return {"name": stem, "number": found[0], "explains": found[1], "configuration": table}
+    return [
+        {"name": stem, "place": place, "explains": share,
+         "configuration": f'[[problem_size]]\nname = "{stem}"\n{_as_key(place)}\napplication = "{application[:64]}"'}
+        for place, share in found
+    ]  # fmt: skip
+
+
+def _as_key(place: str) -> str:
+    """The line of a configuration that says where a number stands.
+
+    Examples
+    --------
+    >>> [_as_key(place) for place in ("2", "-n", "script:size=")]
+    ['number = 2', 'argument = "-n"', 'script = "size="']
+    """
+    if place.isdecimal():
+        return f"number = {place}"
+    inside = place.removeprefix(SCRIPT)
+    return f'{"argument" if inside == place else "script"} = "{inside}"'
 
 
 def _spread(values: Floats, users: Ints, processors: Ints) -> float:

@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
+from metasched.history.argument_numbers import SCRIPT, is_place
 from metasched.modes import Mode
 from metasched.node_names import unfold
 from metasched.records import FASTEST, SLOWEST
@@ -212,20 +213,37 @@ class Moving(_Table):
 ApplicationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
 
 
-class ProblemSize(_Table):
-    """Which number in a job's name is its problem size: jobs of such names are runs of an application.
+def _as_place(text: str) -> str:
+    if not is_place(text) or text.startswith(SCRIPT):
+        raise ValueError(f"{text[:80]!r}, expected an option, a variable or a position, such as -n, size= or $1")
+    return text
 
-    ``name`` has ``#`` for each number, of which ``number`` counts from 1; ``metasched history report`` finds them.
+
+class ProblemSize(_Table):
+    """Which number that a job states is its problem size: jobs of such names are runs of an application.
+
+    ``name`` has ``#`` for each number, of which ``number`` counts from 1. With ``argument`` or ``script`` the number
+    stands in the arguments of the job or in its script instead, at a place of
+    :mod:`metasched.history.argument_numbers`. ``metasched history report`` finds them.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=255)]
     number: Annotated[int, Field(ge=1)] = 1
+    argument: Annotated[str, AfterValidator(_as_place)] | None = None
+    script: Annotated[str, AfterValidator(_as_place)] | None = None
     application: ApplicationName
+
+    @property
+    def place(self) -> str:
+        """Where the number stands, as in :func:`metasched.history.problem_sizes.stated_numbers`."""
+        return self.argument or (f"{SCRIPT}{self.script}" if self.script else str(self.number))
 
     @model_validator(mode="after")
     def _there_is_such_a_number(self) -> ProblemSize:
-        if self.number > self.name.count("#"):
-            raise ValueError(f"number {self.number} of {self.name!r}, expected a name with a # for each number")
+        if len(self.model_fields_set & {"number", "argument", "script"}) > 1:
+            raise ValueError(f"{self.name!r} has several of number, argument and script, expected one of them")
+        if self.place.isdecimal() and int(self.place) > self.name.count("#"):
+            raise ValueError(f"number {self.place} of {self.name!r}, expected a name with a # for each number")
         return self
 
 

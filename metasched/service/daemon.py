@@ -18,7 +18,7 @@ import scipy.special
 import scipy.stats  # noqa: F401
 
 from metasched import __version__
-from metasched.history.problem_sizes import SizeInName
+from metasched.history.problem_sizes import SizeRule
 from metasched.records import InputError
 from metasched.schedulers.contract import MovesJobs, Source
 from metasched.schedulers.listed_cluster import ListedCluster
@@ -119,12 +119,12 @@ class Daemon:
         self.mode.on_change = lambda mode: self.placer.configure(configuration.model_copy(update={"mode": mode}))
         self.mode.on_change(self.mode.mode)
         self.running_advisor = RunningAdvisor(self.placer, self.models, self._observed, configuration.moving)
-        sizes = [SizeInName(each.name, each.number, each.application) for each in configuration.problem_size]
+        sizes = [SizeRule(each.name, each.place, each.application) for each in configuration.problem_size]
         self.sized_jobs = SizedJobs(sizes, self.models, self.clusters)
         self.moves = Moves(self.running_advisor, self.writes, self._observed, self.models, self.metrics)
         self.jobs = EndedJobs(
             store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock,
-            self.accounting.ended, self.sized_jobs.mark, self.moves.judge,
+            self.accounting.ended, self.sized_jobs, self.moves.judge,
         )  # fmt: skip
         self.views = Views(
             store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,

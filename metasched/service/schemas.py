@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from metasched.advised_placements import Demands, Digest, Fraction, Message, Number, SettingsAsked, Weight
+from metasched.history.argument_numbers import LONGEST_TEXT
 from metasched.jobs import Kind
 from metasched.modes import Mode
 from metasched.placement.clusters.constraints import Count, Name, Positive, Text
@@ -27,6 +28,8 @@ _PLATFORM = AliasChoices("platform", "cluster")
 
 #: Of processors (MHz).
 Clock = Annotated[float, Field(ge=SLOWEST, le=FASTEST)]
+#: Numbers in arguments and scripts, see :mod:`metasched.history.argument_numbers`.
+Numbers = Annotated[str, Field(max_length=LONGEST_TEXT, pattern=r"^[A-Za-z0-9_$:=.+ -]*$")]
 #: What names a run.
 Uid = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -81,6 +84,7 @@ class JobIn(Message):
     ``submitted`` is when it was submitted (s), ``kind`` what it is besides an ordinary batch job, ``script`` the digest
     of its script. ``devices`` are parameters of its run for what it had besides processors: ``gpu``, the type of
     its GPUs, ``gpus``, how many, and ``gres``; empty where it had none, null where its scheduler does not know.
+    ``numbers`` are those in its arguments and script.
     """
 
     scheduler: Name
@@ -103,6 +107,7 @@ class JobIn(Message):
     energy_covers: Annotated[Text, Field(max_length=LONGEST_WORD)] = ""
     frequency: Clock | None = None
     devices: dict[Literal["gpu", "gpus", "gres"], Number | Text] | None = None
+    numbers: Numbers = ""
 
 
 class RankIn(Demands):
@@ -252,7 +257,10 @@ class ModeIn(Message):
 
 
 class ExpectIn(Message):
-    """A job whose run time is to be expected by what accounting tells of past ones."""
+    """A job whose run time is to be expected by what accounting tells of past ones.
+
+    ``numbers`` are those in its arguments and script.
+    """
 
     user: Name
     processors: Count
@@ -262,6 +270,7 @@ class ExpectIn(Message):
     executable: Annotated[Text, Field(max_length=1000)] = ""
     partition: Text = ""
     account: Text = ""
+    numbers: Numbers = ""
 
 
 class WaitIn(ExpectIn):

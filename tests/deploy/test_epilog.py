@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
         os.utime(path, (1e9 + number, 1e9 + number))
     (tmp_path / "slurm.conf").write_text(f"# statesavelocation=/no\nStateSaveLocation = {tmp_path}/state\n")
     (tmp_path / "state" / "hash.7" / "job.17").mkdir(parents=True)
-    (tmp_path / "state" / "hash.7" / "job.17" / "script").write_bytes(b"#!/bin/sh\ntrue\n\0")
+    (tmp_path / "state" / "hash.7" / "job.17" / "script").write_bytes(b"#!/bin/sh\ntrue -n 400\n\0")
     os.utime(tmp_path / "state" / "hash.7" / "job.17" / "script", (1e9, 1e9))
     return tmp_path
 
@@ -257,7 +257,8 @@ def test_a_job_that_has_ended_is_told_of_with_what_it_is_known_by(
     (path,) = (folder / "hooks").glob("ended.17.*.json")
     job = json.loads(path.read_text())
     assert (job["scheduler"], job["processors"], job["start"], job["user"]) == ("c", 10, 1500.25, "1000")
-    assert (job["script"], job["submitted"]) == (digest(b"#!/bin/sh\ntrue\n"), 1e9)
+    assert job["numbers"] == "script:-n=400"
+    assert (job["script"], job["submitted"]) == (digest(b"#!/bin/sh\ntrue -n 400\n"), 1e9)
     assert job.get("kind") == kind
 
 
@@ -279,7 +280,7 @@ def test_the_script_is_found_where_the_configuration_says_that_slurm_uses(folder
         (hooks / "hooks.conf").write_text(f"address = {address}\nstate = {folder}/hooks\ncluster = c\n")
         subprocess.run([sys.executable, str(hooks / "metasched-epilog")], env=ENDED, timeout=60, check=True)
     (path,) = (folder / "hooks").glob("ended.17.*.json")
-    assert json.loads(path.read_text())["script"] == digest(b"#!/bin/sh\ntrue\n")
+    assert json.loads(path.read_text())["script"] == digest(b"#!/bin/sh\ntrue -n 400\n")
 
 
 def test_a_job_that_never_started_is_not_told_of(folder: Path) -> None:

@@ -7,15 +7,20 @@ import math
 import os
 import shutil
 import subprocess
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deployed_files import DEPLOYED
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metasched.doctor import hook_settings
+from metasched.history.argument_numbers import in_script
 from metasched.jobs import LONGEST_MARK, read_mark
+from metasched.service.schemas import JobIn
 from tests.deploy import pbs_hook
 from tests.deploy.job_verifier import JOB, Verifier
 from tests.system.bad_daemons import Bad, changed
@@ -64,6 +69,10 @@ def by_python(folder: Path) -> Any:
     return module
 
 
+with tempfile.TemporaryDirectory() as _folder:
+    HOOKS = by_python(Path(_folder))
+
+
 def by_lua(folder: Path, variable: str) -> str:
     shutil.copy(DEPLOYED / "slurm" / "job_submit.lua", folder)
     (folder / "looker.lua").write_text(LOOKER)
@@ -91,6 +100,24 @@ def test_all_four_readers_of_the_settings_read_the_same(text: str, tmp_path: Pat
     assert hook_settings.read_settings(tmp_path / "hooks.conf")["state"] == expected
     assert by_lua(tmp_path, "settings") == expected
     assert by_prolog(tmp_path, Path(expected)) == expected
+
+
+SCRIPTS = st.text("-=$'\"\\ \n\t;|#<>&{}n1.0e\x00\u0661\x85", max_size=400) | st.lists(
+    st.sampled_from(
+        ["./solve", "-n", "400", "--size=1e3", "N=007", "-n8", "#", "\n", ";", "2>&1", "key=5", "\\\n", "0"]
+    )
+).map(" ".join)
+
+
+@given(SCRIPTS | st.just("1" * 70_000) | st.just("x" * 65_533 + "\n-n 400") | st.just("a=1\n" * 9_999))
+def test_epilog_and_daemon_find_the_same_numbers_in_a_script(script: str) -> None:
+    found = HOOKS.numbers(script.encode())
+    assert found == in_script(script)
+    assert JobIn.model_validate({"scheduler": "c", "job": "7", "nodes": "n", "start": 1, "end": 2, "numbers": found})
+
+
+def test_bytes_that_are_no_text_keep_no_job_from_being_told() -> None:
+    assert HOOKS.numbers(b"\xff\xfe\0 solve -n 400\n\xc3") == "script:-n=400"
 
 
 #: What is no number above 0.

@@ -64,10 +64,20 @@ def test_applications_whose_run_times_differ_are_worth_annotating_and_a_telling_
     rows += [f"{100 + n},600,4,9000,ada,steady" for n in range(60)]
     found = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name", *rows]))
     assert [each["application"] for each in found] == ["solve_#"]
-    size = found[0]["size_in_name"]
-    assert (size["name"], size["number"], size["explains"]) == ("solve_#", 1, pytest.approx(1.0))
+    (size,) = found[0]["problem_sizes"]
+    assert (size["name"], size["place"], size["explains"]) == ("solve_#", "1", pytest.approx(1.0))
     confirmed = Configuration.model_validate(tomllib.loads(size["configuration"])).problem_size
-    assert [(each.name, each.number, each.application) for each in confirmed] == [("solve_#", 1, "solve")]
+    assert [(each.name, each.place, each.application) for each in confirmed] == [("solve_#", "1", "solve")]
+
+
+def test_a_telling_number_is_found_in_arguments_and_confirmed_where_it_stands() -> None:
+    sizes = np.random.default_rng(2).integers(100, 2000, 60)
+    rows = [f"{n},{size * 2},4,9000,ada,run.sh,in.dat -s {n % 5} --size={size}" for n, size in enumerate(sizes)]
+    (found,) = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name,arguments", *rows]))
+    (size,) = found["problem_sizes"]
+    assert (size["name"], size["place"], size["explains"]) == ("run.sh", "--size", pytest.approx(1.0))
+    confirmed = Configuration.model_validate(tomllib.loads(size["configuration"])).problem_size
+    assert [(each.name, each.place, each.application) for each in confirmed] == [("run.sh", "--size", "run.sh")]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +87,7 @@ def test_applications_whose_run_times_differ_are_worth_annotating_and_a_telling_
 def test_an_application_is_called_by_what_its_names_have_in_common(name: str, application: str) -> None:
     rows = [f"{size},{size},1,9000,ada,{name.format(size)}" for size in range(100, 1100, 25)]
     (found,) = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name", *rows]))
-    assert tomllib.loads(found["size_in_name"]["configuration"])["problem_size"][0]["application"] == application
+    assert tomllib.loads(found["problem_sizes"][0]["configuration"])["problem_size"][0]["application"] == application
 
 
 def test_what_was_learned_from_older_jobs_counts_in_the_replay_of_the_newest() -> None:
@@ -134,7 +144,7 @@ def test_among_a_hundred_thousand_names_the_most_frequent_stem_is_looked_into() 
     jobs += [(f"run_{size}", 0.5 * size) for size in range(100, 1100, 25)]
     rows = [f"{n},{run:.0f},4,86400,ada,{name},a.out" for n, (name, run) in enumerate(jobs)]
     (found,) = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name,executable", *rows]))
-    assert (found["application"], found["jobs"], found["size_in_name"]["name"]) == ("a.out", 100_040, "run_#")
+    assert (found["application"], found["jobs"], found["problem_sizes"][0]["name"]) == ("a.out", 100_040, "run_#")
 
 
 def test_the_page_stands_alone_and_nothing_in_it_comes_alive(

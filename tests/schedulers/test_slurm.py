@@ -180,11 +180,13 @@ def test_no_name_of_a_job_forges_a_row_of_the_log(commands: Path) -> None:
            "Eligible": "990", "Start": "1000", "End": "1010", "ElapsedRaw": "10", "AllocCPUS": "4", "TimelimitRaw": "5",
            "State": "COMPLETED"}  # fmt: skip
     forged = "|".join((row | {"JobIDRaw": "8", "User": "bob", "ElapsedRaw": "9999"}).values())
-    table(commands / "sacct", [row | {"JobName": f"x|y\n{forged}|z\x85{forged}|z"}])
+    line = f"sbatch x.sh -n 400 | tee\n{forged}|z\x85"
+    table(commands / "sacct", [row | {"JobName": f"x|y\n{forged}|z\x85{forged}|z", "SubmitLine": line}])
     log = SlurmSource("c").accounted(0.0)
     assert log is not None
     assert (log.run_time.tolist(), log.named("user")) == ([10.0], ["ann"])
     assert log.named("name") == [f"x|y {forged}|z {forged}|z"]
+    assert log.named("numbers")[0].startswith("-n=400 ")
     table(commands / "sacct", [])
     assert SlurmSource("c").accounted(0.0) is None
 

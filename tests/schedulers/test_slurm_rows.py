@@ -35,11 +35,24 @@ ROW = dict.fromkeys(CONTROLLED, "") | {
 LINE = dict.fromkeys(ACCOUNTED, "") | {
     "JobIDRaw": "7", "State": "COMPLETED", "Partition": "p", "NodeList": "n[1-2]", "AllocCPUS": "4", "Submit": "90",
     "Start": "100", "End": "160", "Suspended": "00:00:00", "ExitCode": "0:0", "UID": "1000", "JobName": "cg",
-    "Comment": MARK, "Resized": "",
+    "SubmitLine": "sbatch -n 4 /bin/cg 5", "Comment": MARK, "Resized": "",
 }  # fmt: skip
 COMMAND = digest(b"/bin/cg 5")
 ENDED = EndedJob(
-    "c", "7", MARK, "p", ("n1", "n2"), 4, 100.0, 160.0, 0, user="1000", name="cg", submitted=90.0, command=COMMAND
+    "c",
+    "7",
+    MARK,
+    "p",
+    ("n1", "n2"),
+    4,
+    100.0,
+    160.0,
+    0,
+    user="1000",
+    name="cg",
+    submitted=90.0,
+    command=COMMAND,
+    numbers="$1=5",
 )
 
 
@@ -47,7 +60,7 @@ ENDED = EndedJob(
     ("cells", "fields"),
     [
         ({}, {}),
-        ({"Comment": "(null)", "Command": "(null)"}, {"comment": "", "command": ""}),
+        ({"Comment": "(null)", "Command": "(null)"}, {"comment": "", "command": "", "numbers": ""}),
         ({"NumTasks": "0"}, {"processors": None}),
         ({"State": "CANCELLED by 0"}, {"exit_status": 143}),
         ({"State": "TIMEOUT"}, {"exit_status": 143}),
@@ -115,6 +128,8 @@ def test_a_row_of_no_job_that_ran_to_its_end_is_left_out(cells: dict[str, str]) 
         ({"Suspended": "00:00:01"}, {"kind": "interrupted"}),
         ({"Resized": "yes"}, {"kind": "interrupted"}),
         ({"AllocCPUS": "0", "JobName": "a\nb"}, {"processors": None, "name": "a?b"}),
+        ({"SubmitLine": "sbatch -n 4 cg.sh --size=400\n\udcff"}, {"numbers": "--size=400"}),
+        ({"SubmitLine": ""}, {"numbers": ""}),
     ],
     ids=str,
 )
@@ -132,9 +147,9 @@ def test_a_row_of_the_accounting_becomes_an_ended_job(cells: dict[str, str], fie
 )  # fmt: skip
 def test_what_controller_and_accounting_say_of_the_fate_of_a_job(state: str, completed: bool | None) -> None:
     told = fate(ROW | {"State": state}, None)
-    assert told == Fate(completed, 90.0, 100.0, 4, "", COMMAND, None, ended=160.0)
+    assert told == Fate(completed, 90.0, 100.0, 4, "", COMMAND, None, ended=160.0, numbers="$1=5")
     booked = accounted_fate(LINE | {"State": f"{state} by 0"}, None)
-    assert booked == Fate(completed, 90.0, 100.0, kind="unknown", ended=160.0)
+    assert booked == Fate(completed, 90.0, 100.0, kind="unknown", ended=160.0, numbers="$1=5")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +196,7 @@ QUEUED = dict.fromkeys(COLUMNS, "N/A") | {
 }  # fmt: skip
 WAITS = {
     "number": "7", "partitions": frozenset("pq"), "processors": 4, "limit": 600.0, "submitted": 90.0, "user": "ann",
-    "executable": "solve.sh",
+    "executable": "solve.sh", "numbers": "$1=4",
 }  # fmt: skip
 RUNS = WAITS | {"ran": 500.0, "nodes": ("n1", "n2"), "started": 95.0}
 RUNNING = {"State": "RUNNING", "TimeUsed": "8:20", "NodeList": "n[1-2]", "StartTime": "95", "Reason": "None"}

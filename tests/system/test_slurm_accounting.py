@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 CONFIGURATION = (
     'mode = "act"\n[periods]\npartitions = 1.0\nrelease = 2.0\nconfirm = 0.5\n'
     '[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
+    '[[problem_size]]\nname = "by-argument"\nargument = "-n"\napplication = "sized"\n'
+    '[[problem_size]]\nname = "by-script"\nscript = "N="\napplication = "sized"\n'
 )
 FORGOTTEN = 2
 QOS = {
@@ -153,6 +156,32 @@ def test_accounting_tells_of_what_ended_in_a_period(accounted: tuple[Slurm, Daem
     begin, between = ended[0] - 60.0, ended[0] + 1.0
     assert [found(begin, between), found(between, None), found(begin, None)] == [1, 1, 2]
     assert source.accounted(begin - 1e7, begin - 9e6) is None
+
+
+def test_problem_sizes_in_arguments_and_scripts_are_learned_from_epilog_controller_and_accounting(
+    accounted: tuple[Slurm, Daemon], tmp_path: Path
+) -> None:
+    slurm, daemon = accounted
+    slurm.hooks({"socket": daemon.socket})
+    path = tmp_path / "run.sh"
+    path.write_text("#!/bin/sh\nN=700\nsleep 2 # 800\n")
+
+    def sent(name: str, *arguments: str) -> int:
+        return slurm.sbatch("-n2", f"--job-name={name}", str(path), *arguments, script=b"").job
+
+    def sizes() -> list[float]:
+        runs = daemon.ask("GET", "/v1/runs?last=100")["runs"]
+        return sorted(run["problem_size"] for run in runs if run["application"] == "sized")
+
+    slurm.wait_for([sent("by-argument", "case.in", "-n", "400"), sent("by-script"), sent("by-argument", "-x", "5")])
+    slurm.wait(lambda: sizes() == [400.0, 700.0], 60.0)
+    slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})
+    daemon.stop()
+    last = sent("by-argument", "-n900")
+    slurm.wait(lambda: state(slurm, last) == "COMPLETED", 30.0)
+    slurm.wait(lambda: not slurm.run("squeue", "--noheader", "--states=all"), 60.0)
+    daemon.start()
+    slurm.wait(lambda: sizes() == [400.0, 700.0, 900.0], 60.0)
 
 
 def expected(daemon: Daemon, asked: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rich.table import Table
 from metasched.audit import audit
 from metasched.cli import output
 from metasched.cli.configured import ask_daemon, by_daemon, configuration, forgetting, opened
+from metasched.cli.job_words import ArgumentsOption, ScriptOption, numbers_in
 from metasched.cli.options import ConfigOption, DaemonOption, DatabaseOption, JsonOption
 from metasched.cli.written_files import WRITTEN
 from metasched.history.job_log import JobLog
@@ -148,6 +149,8 @@ def predict(
     user: Annotated[str | None, typer.Option(help="User who submits the job; by default the current user.")] = None,
     job_name: Annotated[str, typer.Option("--name", help="Name of the job.")] = "",
     executable: Annotated[str, typer.Option(help="Name of its script or program, without folders.")] = "",
+    arguments: ArgumentsOption = "",
+    script: ScriptOption = None,
     partition: Annotated[str, typer.Option(help="Partition; by default that of the user's last job.")] = "",
     account: Annotated[str, typer.Option(help="Account that is charged; by default likewise.")] = "",
     cluster: Annotated[str | None, typer.Option(help="Cluster, if there are several.")] = None,
@@ -159,13 +162,14 @@ def predict(
     """Predict the run time of a job at its submission from past jobs.
 
     By default the daemon is asked, which shows users only predictions from their own jobs; --database reads a database
-    instead.
+    instead, and no models of applications.
     """
     asked: dict[str, Any] = {
         "user": user or getpass.getuser(), "processors": processors, "requested_time": requested, "name": job_name,
         "executable": executable, "partition": partition, "account": account, "cluster": cluster,
     }  # fmt: skip
     if database is None:
+        asked |= numbers_in(arguments, script)
         document = ask_daemon(config, url, "POST", "/v1/history/predictions", asked)
     else:
         from metasched.history.playback import FEW
@@ -234,18 +238,14 @@ def report_verb(
     if as_json:
         output.print_json(document)
         return
-    from metasched.cli.history.report import for_terminal, summary
+    from metasched.cli.history.report import confirmations, for_terminal, summary
 
     for line in (*(f"{number_of(count, 'job')} {reason}" for reason, count in jobs.wrong.items()), *said):
         output.to_stderr(line)
     output.say(summary(document))
     output.show(for_terminal(document))
-    for size in filter(None, (each["size_in_name"] for each in document["annotate"])):
-        table = size["configuration"]
-        output.say(
-            f"Number {size['number']} of names like {size['name']} explains {size['explains']:.0%} of the spread of "
-            f"run times. If it is the problem size, confirm it in the daemon's configuration:\n\n{table}\n"
-        )
+    for confirmation in confirmations(document):
+        output.say(confirmation)
     if html is not None:
         output.say(f"pictures written to {html}")
 

@@ -17,6 +17,7 @@ from rich.console import Group
 from rich.table import Table
 
 from metasched.cli.figures import COLOURS, with_grid
+from metasched.history.argument_numbers import SCRIPT
 from metasched.history.job_log import JobLog
 from metasched.plain_numbers import number_of, span
 
@@ -77,11 +78,23 @@ def tables(document: dict[str, Any]) -> list[Rows]:
     )
     if document["annotate"]:
         rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
-                 "-" if (size := each["size_in_name"]) is None else f"no. {size['number']} ({size['explains']:.0%})"]
+                 ", ".join(f"{_placed(size['place'])} ({size['explains']:.0%})" for size in each["problem_sizes"])
+                 or "-"]
                 for each in document["annotate"]]  # fmt: skip
-        columns = ("application", "jobs", "processor hours", "spread of times", "number in its name")
+        columns = ("application", "jobs", "processor hours", "spread of times", "number that explains it")
         found.append(("Worth annotating with a problem size", columns, rows))
     return found
+
+
+def confirmations(document: dict[str, Any]) -> list[str]:
+    """What is said to an administrator of each number that explains run times, and how it is confirmed."""
+    return [
+        f"In jobs with names like {size['name']}, {_placed(size['place'])} explains {size['explains']:.0%} of the "
+        "spread of run times.\nIf it is the problem size, confirm it in the daemon's configuration:\n\n"
+        f"{size['configuration']}\n"
+        for each in document["annotate"]
+        for size in each["problem_sizes"]
+    ]
 
 
 def summary(document: dict[str, Any]) -> str:
@@ -174,6 +187,19 @@ def _png(figure: Figure) -> str:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)
     return base64.b64encode(picture.getvalue()).decode()
+
+
+def _placed(place: str) -> str:
+    """Where a number stands, in words.
+
+    Examples
+    --------
+    >>> [_placed(place) for place in ("2", "-n", "$1.2", "script:N=")]
+    ['number 2 of the name', 'argument -n', 'argument $1.2', 'script N=']
+    """
+    if place.isdecimal():
+        return f"number {place} of the name"
+    return f"script {place.removeprefix(SCRIPT)}" if place.startswith(SCRIPT) else f"argument {place}"
 
 
 def _jobs(number: int) -> str:

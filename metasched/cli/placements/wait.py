@@ -13,6 +13,7 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.configured import ask_daemon
+from metasched.cli.job_words import ArgumentsOption, ScriptOption, numbers_in
 from metasched.cli.options import ConfigOption, JsonOption, UrlOption
 from metasched.plain_numbers import span
 from metasched.records import InputError
@@ -25,6 +26,8 @@ def wait(
     requested: Annotated[float | None, typer.Option(min=1, help="Time limit that it would request (s).")] = None,
     user: Annotated[str | None, typer.Option(help="User who would submit it; by default the current user.")] = None,
     job_name: Annotated[str, typer.Option("--name", help="Name of the job.")] = "",
+    arguments: ArgumentsOption = "",
+    script: ScriptOption = None,
     cluster: Annotated[str | None, typer.Option(help="Scheduler, if there are several.")] = None,
     config: ConfigOption = None,
     url: UrlOption = None,
@@ -36,7 +39,7 @@ def wait(
     """
     described = {
         "--partition": partition, "--processors": processors, "--requested": requested, "--user": user,
-        "--name": job_name,
+        "--name": job_name, "--arguments": arguments, "--script": script,
     }  # fmt: skip
     given = [option for option, value in described.items() if value]
     if job is not None and given:
@@ -46,7 +49,7 @@ def wait(
             raise InputError("expected all of --partition, --processors and --requested")
         asked: dict[str, Any] = {
             "partition": partition, "processors": processors, "requested_time": requested, "name": job_name,
-            "user": user or getpass.getuser(), "cluster": cluster,
+            "user": user or getpass.getuser(), "cluster": cluster, **numbers_in(arguments, script),
         }  # fmt: skip
         document = ask_daemon(config, url, "POST", "/v1/waits", asked)
         if as_json:

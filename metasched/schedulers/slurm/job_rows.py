@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from metasched.history.argument_numbers import in_command, in_sbatch
 from metasched.jobs import Devices, EndedJob, Fate, Kind, digest, read_mark
 from metasched.node_names import unfold
 from metasched.placement.clusters.running_jobs import StartedJob
@@ -23,7 +24,7 @@ CONTROLLED = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-ta
               "BatchFlag", *TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "TimeUsed", "ResizeTime",
               "exit_code", "UserID", "Name", "Command", "Comment")  # fmt: skip
 ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
-             "End", "Suspended", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
+             "End", "Suspended", "ExitCode", "UID", "JobName", "SubmitLine", "Comment")  # fmt: skip
 #: The state of what a job did before its nodes changed; the accounting has it as a job of the same number.
 RESIZED = "RESIZING"
 #: Columns of running jobs.
@@ -49,6 +50,7 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
         _threads(row),
         devices=found,
         ended=seconds_in(row["EndTime"]),
+        numbers=in_command(row["Command"]),
     )
 
 
@@ -75,7 +77,10 @@ def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
     """
     state = row["State"].partition(" ")[0]
     submitted, started, ended = (seconds_in(row[name]) for name in ("Submit", "Start", "End"))
-    return Fate(_completed(state), submitted, started, kind=_accounted_kind(row), devices=found, ended=ended)
+    return Fate(
+        _completed(state), submitted, started, kind=_accounted_kind(row), devices=found, ended=ended,
+        numbers=in_sbatch(row["SubmitLine"]),
+    )  # fmt: skip
 
 
 def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:
@@ -96,6 +101,7 @@ def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> 
     return None if job is None else replace(
         job, exit_status=status or job.exit_status, user=row["UserID"], name=name_in(row["Name"]),
         kind=known.kind, threads=known.threads, command=known.command, devices=found,
+        numbers=known.numbers,
     )  # fmt: skip
 
 
@@ -112,7 +118,7 @@ def accounted_job(row: Mapping[str, str], scheduler: str, found: Devices | None)
     # The accounting does not have the processors of each process.
     return None if job is None else replace(
         job, exit_status=_status(row["ExitCode"]) or job.exit_status, user=row["UID"], name=name_in(row["JobName"]),
-        kind=_accounted_kind(row), devices=found,
+        kind=_accounted_kind(row), devices=found, numbers=in_sbatch(row["SubmitLine"]),
     )  # fmt: skip
 
 

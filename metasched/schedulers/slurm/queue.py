@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from metasched.history.argument_numbers import in_command
 from metasched.history.queue import QueuedJob
 from metasched.jobs import placement_in
 from metasched.schedulers.slurm.cells import nodes_in, seconds_in, text_in
@@ -43,6 +44,7 @@ def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
         user=text_in(row["UserName"]), name=text_in(row["Name"]), account=text_in(row["Account"]),
         qos=text_in(row["QOS"]), executable=executable_of(text_in(row["Command"])),
         tasks=1 if runs else task_count(row["ArrayTaskID"]), placement=placement_in(text_in(row["Comment"])),
+        numbers=in_command(text_in(row["Command"])),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import math
 import os
 import pwd
 import re
+import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -63,9 +64,9 @@ HELD_WITHIN = 120.0
 LIMITS_FOR = 60.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
-#: What a job log is made of; the name last, since it may hold what separates columns.
+#: What a job log is made of.
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
-           "AllocCPUS", "TimelimitRaw", "State", "JobName")  # fmt: skip
+           "AllocCPUS", "TimelimitRaw", "State", "JobName", "SubmitLine")  # fmt: skip
 
 
 class SlurmSource(CommandCluster):
@@ -183,9 +184,10 @@ class SlurmSource(CommandCluster):
             return None
         words = ("sacct", "--allusers", "--allocations", *period(since, until), f"--state={','.join(ENDED)}")
         rows = self._commands.table(_LOGGED, *words)
+        mark = f"|{secrets.randbits(64)}|"  # names and lines may hold whatever else separates columns
         try:
             return read_log(
-                "|".join(" ".join(cell.split()) for cell in row) for row in (_LOGGED, *map(dict.values, rows))
+                mark.join(" ".join(cell.split()) for cell in row) for row in (_LOGGED, *map(dict.values, rows))
             )
         except InputError:  # nothing ended
             return None

@@ -98,13 +98,13 @@ async def wait_of_one_more(
 
 
 def _expected(question: ExpectIn, history: JobHistory, sized: SizedJobs, now: float) -> dict[str, Any]:
-    """The predicted run time of a job: from its history, or from a model if its name contains its problem size."""
+    """The predicted run time of a job: from its history, or from a model if the job states its problem size."""
     found = history.predict(
         question.user, question.processors, question.requested_time, now, cluster=question.cluster, name=question.name,
         executable=question.executable, partition=question.partition, account=question.account,
     )  # fmt: skip
     return sized.predict(
-        found, question.name, question.processors, cluster=question.cluster,
+        found, question.name, question.processors, numbers=question.numbers, cluster=question.cluster,
         partition=question.partition or history.usual(question.user, question.cluster)[0], user=question.user,
     )  # fmt: skip
 

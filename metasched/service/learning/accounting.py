@@ -75,7 +75,7 @@ class Accounting:
         """
         try:
             failed = 0 < job.exit_status < KILLED  # beyond, it may have been cancelled as well
-            self._history.ended(job.scheduler, job.job, job.start, job.end, FAILED if failed else "")
+            self._history.ended(job.scheduler, job.job, job.start, job.end, FAILED if failed else "", job.numbers)
         except Exception as error:
             _log.warning("job %s of %s is not in the history yet: %s", job.job, job.scheduler, error)
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
+from metasched.history.argument_numbers import merged
 from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.records import Run
 from metasched.schedulers.contract import Source
@@ -25,6 +26,7 @@ from metasched.service.metrics import Metrics
 from metasched.service.quality.advice_quality import Ledger, settled
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
+from metasched.service.state.sized_jobs import SizedJobs
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import FORGOTTEN, RecordedRun
@@ -69,7 +71,7 @@ class EndedJobs:
     sources : schedulers that know how a job really ended.
     clock : the daemon's; a job during which it was set is not learned.
     reported : called with each job reported by its epilog.
-    named : tells what a job is a run of by its name, where its comment does not.
+    sized : tells what a job is a run of by the numbers that it states, where its comment does not.
     moved : called with placements whose jobs have ended, the oldest first: some of them moved running jobs.
 
     Attributes
@@ -89,10 +91,10 @@ class EndedJobs:
         sources: Sequence[Source],
         clock: Clock,
         reported: Callable[[EndedJob], object],
-        named: Callable[[str], Mark | None],
+        sized: SizedJobs,
         moved: Callable[[Sequence[AdvisedPlacement]], object],
     ) -> None:
-        self._on_report, self._named, self._on_moved = reported, named, moved
+        self._on_report, self._sized, self._on_moved = reported, sized, moved
         self._clock, self._now = clock, clock.now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
@@ -149,7 +151,8 @@ class EndedJobs:
     def _taken(self, job: EndedJob, sure: bool) -> dict[str, Any]:
         """What :meth:`take` does with the run of a job, and answers."""
         mark = self._mark_of(job)
-        if mark is None and not self.askers.know(job):
+        # Epilogs do not know a job's arguments, in which its problem size may be.
+        if mark is None and not self.askers.know(job) and not self._sized.concerns(job.name):
             return {"stored": False, "why": "its comment names no application, and no placement was requested for it"}
         if job.kind in LEFT_ALONE:
             return {"stored": False, "why": f"it is not handled: {job.kind}"}
@@ -320,8 +323,8 @@ class EndedJobs:
         return concluded
 
     def _mark_of(self, job: EndedJob) -> Mark | None:
-        """What its user says that a job is a run of, in its comment, or else by its name."""
-        return read_mark(job.comment) or self._named(job.name)
+        """What its user says that a job is a run of, in its comment, or else by the numbers that it states."""
+        return read_mark(job.comment) or self._sized.mark(job.name, job.numbers)
 
     def _placed(self, job: EndedJob, mark: Mark | None) -> Mark | None:
         """What a job was, with the placement that is certainly its own."""
@@ -391,4 +394,5 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
         threads=fate.threads or job.threads,
         command=fate.command,
         devices=job.devices if fate.devices is None else fate.devices,
+        numbers=merged(job.numbers, fate.numbers),
     )

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from metasched.history.argument_numbers import merged
 from metasched.history.job_log import COMPLETED, FAILED, JobLog, job_key
 from metasched.history.outcomes import Outcomes
 from metasched.history.playback import NEWEST, informative_jobs, play
@@ -268,7 +269,7 @@ class JobHistory:
 
         return possible
 
-    def ended(self, cluster: str, number: str, start: float, end: float, state: str) -> bool:
+    def ended(self, cluster: str, number: str, start: float, end: float, state: str, numbers: str = "") -> bool:
         """Learn from a job that has ended, and store it; return whether its queue had reported this run of it.
 
         Parameters
@@ -276,6 +277,7 @@ class JobHistory:
         cluster, number : of the job.
         start, end : when it started and ended (s).
         state : how, as accounting calls it; empty where that is not known.
+        numbers : in its script, a text of :mod:`metasched.history.argument_numbers`.
         """
         with self._lock:
             known = self._of(cluster)
@@ -286,7 +288,7 @@ class JobHistory:
         assert job.started is not None  # noqa: S101
         if abs(job.started - start) >= SAME_MOMENT:
             return False
-        self.take(cluster, _log_of(asked, job, end, state))
+        self.take(cluster, _log_of(asked, replace(job, numbers=merged(job.numbers, numbers)), end, state))
         return True
 
     def take(self, cluster: str, log: JobLog) -> int:
@@ -461,7 +463,7 @@ def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog
     wait = job.started - submitted if job.submitted else math.nan
     names = {
         "user": str(asked.user), "account": job.account, "name": job.name, "partition": min(job.partitions, default=""),
-        "qos": job.qos, "executable": job.executable, "state": state,
+        "qos": job.qos, "executable": job.executable, "state": state, "numbers": job.numbers,
     }  # fmt: skip
     return JobLog(
         np.array([submitted]), np.array([max(round(end - job.started), 0.0)]), np.array([max(job.processors, 1)]),

@@ -1,4 +1,6 @@
-"""Jobs whose problem size is a number in their name, as an administrator has confirmed: runs of an application.
+"""Jobs whose problem size is a number that they state, as an administrator has confirmed: runs of an application.
+
+The number stands in their name, their arguments or their script.
 
 What the report on past jobs has found of it stands in the configuration (``problem_size``). From then on such jobs are
 learned as if they had been annotated, and once a model knows enough of them it predicts their run times.
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metasched.history.problem_sizes import SizeInName
+from metasched.history.problem_sizes import SizeRule
 from metasched.jobs import Mark
 from metasched.plain_numbers import number_of
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Request
@@ -21,40 +23,52 @@ FEWEST_RUNS = 8
 
 
 class SizedJobs:
-    """The problem sizes in names, and the models of such jobs.
+    """The problem sizes that jobs state, and the models of such jobs.
 
     Parameters
     ----------
-    rules : that are confirmed; the first that fits a name counts.
+    rules : that are confirmed; the first that finds a problem size counts.
     models, clusters : that learn such jobs, and where they run.
     """
 
-    def __init__(self, rules: Sequence[SizeInName], models: Models, clusters: LiveClusters) -> None:
+    def __init__(self, rules: Sequence[SizeRule], models: Models, clusters: LiveClusters) -> None:
         self._rules, self._models, self._clusters = tuple(rules), models, clusters
 
-    def mark(self, name: str) -> Mark | None:
-        """What a job of this name is a run of; None where no rule fits."""
+    def concerns(self, name: str) -> bool:
+        """Whether a job of this name may state its problem size, in its arguments if not in its name."""
+        return any(rule.concerns(name) for rule in self._rules)
+
+    def mark(self, name: str, numbers: str) -> Mark | None:
+        """What a job is a run of; None where no rule finds a problem size.
+
+        Parameters
+        ----------
+        name : of the job.
+        numbers : in its arguments and script, a text of :mod:`metasched.history.argument_numbers`.
+        """
         for rule in self._rules:
-            if (size := rule.of(name)) is not None:
+            if (size := rule.of(name, numbers)) is not None:
                 return Mark(rule.application, size)
         return None
 
     def predict(
-        self, expected: Mapping[str, Any], name: str, processors: int, *, cluster: str | None, partition: str, user: str
-    ) -> dict[str, Any]:
+        self, expected: Mapping[str, Any], name: str, processors: int, *, numbers: str = "", cluster: str | None,
+        partition: str, user: str,
+    ) -> dict[str, Any]:  # fmt: skip
         """What is expected of a job, by the model of its application where that knows enough.
 
         Parameters
         ----------
         expected : what its history tells: the document of ``metasched history predict``.
         name, processors, cluster, partition, user : of the job.
+        numbers : as in :meth:`mark`.
 
         Returns
         -------
         dict
             The document, with run time, interval and reason of the model where there is one, cut at the time limit.
         """
-        mark = self.mark(name)
+        mark = self.mark(name, numbers)
         if mark is None:
             return dict(expected)
         view = self._clusters.view.partitions

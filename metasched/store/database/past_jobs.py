@@ -34,6 +34,15 @@ _CORRECTION = (
     )
     .values(state=bindparam("how"))
 )
+_ADDITION = (
+    update(table(PastJobRow))
+    .where(
+        table(PastJobRow).c.uid == bindparam("which"),
+        table(PastJobRow).c.numbers.is_(None),
+        table(PastJobRow).c.state.is_distinct_from(FORGOTTEN),
+    )
+    .values(numbers=bindparam("stated"))
+)
 
 
 class PastJobs:
@@ -63,7 +72,7 @@ class PastJobs:
         """Store the jobs of a log, all or none; return how many were new.
 
         Of a job that is known already, its state is corrected where an epilog could not tell how it ended, or only that
-        it failed.
+        it failed, and the numbers in its arguments are added where they were not known.
 
         Parameters
         ----------
@@ -94,7 +103,11 @@ class PastJobs:
                 )  # fmt: skip
                 names = ("uid", "submit_time", "run_time", "processors", "requested_time", "wait", *labels)
                 rows = [dict(zip(names, cells, strict=True), cluster=cluster) for cells in zip(*columns, strict=True)]
-                new += insert_new(connection, table(PastJobRow), rows)
+                fresh = insert_new(connection, table(PastJobRow), rows)
+                new += fresh
+                stating = [{"which": row["uid"], "stated": row["numbers"]} for row in rows if row["numbers"]]
+                if stating and fresh < len(rows):
+                    connection.execute(_ADDITION, stating)
                 surer = [
                     {"which": row["uid"], "how": row["state"]} for row in rows
                     if row["state"] not in (None, COMPLETED)

@@ -127,6 +127,7 @@ class PastJobRow(Base):
     qos: Mapped[str | None]
     executable: Mapped[str | None]
     state: Mapped[str | None]
+    numbers: Mapped[str | None]
 
 
 class ModelRow(Base):

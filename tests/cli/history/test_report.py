@@ -82,9 +82,9 @@ def test_tables_have_what_the_document_holds_in_words() -> None:
         [["as requested", "90.0 min", "12.3"], ["shortest first", "30.0 min", "12.3"]],
     )  # fmt: skip
     annotate = [
-        {"application": "cg", "jobs": 2000, "used_hours": 1e6, "spread": 2.34, "size_in_name": None},
+        {"application": "cg", "jobs": 2000, "used_hours": 1e6, "spread": 2.34, "problem_sizes": []},
         {"application": "lu", "jobs": 20, "used_hours": 1.0, "spread": 1.5,
-         "size_in_name": {"number": 2, "explains": 0.5}},
+         "problem_sizes": [{"place": "2", "explains": 0.5}]},
     ]  # fmt: skip
     asked = used(by_user=[], by_application=[used(application="cg")])
     full = report.tables(document(requests=asked, waits=waits(), annotate=annotate))
@@ -98,7 +98,7 @@ def test_tables_have_what_the_document_holds_in_words() -> None:
     assert rows[len(WIDTHS)] == ["requests from 0 s", "10", "60.0 s", "30.0 s"]
     assert full[3][2] == [["bob", "3,000", "2.0 h", "6000.0 h"]]
     assert full[5][2] == [
-        ["cg", "2,000", "1,000,000", "2.3", "-"], ["lu", "20", "1", "1.5", "no. 2 (50%)"],
+        ["cg", "2,000", "1,000,000", "2.3", "-"], ["lu", "20", "1", "1.5", "number 2 of the name (50%)"],
     ]  # fmt: skip
 
 

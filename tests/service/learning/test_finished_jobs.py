@@ -19,7 +19,8 @@ from quiet_scheduler import QuietScheduler
 from sqlalchemy import update
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
+from metasched.history.problem_sizes import SizeRule
+from metasched.jobs import LEFT_ALONE, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, digest
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError, Load
 from metasched.service.clock import Clock
@@ -30,6 +31,7 @@ from metasched.service.metrics import Metrics
 from metasched.service.state import write_queue
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
+from metasched.service.state.sized_jobs import SizedJobs
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.engine import writing
@@ -84,7 +86,7 @@ class Site:
 def site(
     folder: Path,
     *schedulers: Scheduler,
-    named: Callable[[str], Mark | None] = lambda name: None,
+    rules: Sequence[SizeRule] = (),
     reported: Callable[[EndedJob], object] = lambda job: None,
 ) -> Iterator[Site]:
     with Store.open(folder / "metasched.db") as store:
@@ -92,7 +94,8 @@ def site(
         models.learn = learned.append  # type: ignore[method-assign]
         writer.start()
         metrics, moved = Metrics(board, models, writer), list[object]()
-        jobs = EndedJobs(store, writer, board, models, metrics, schedulers, Clock(), reported, named, moved.append)
+        sized = SizedJobs(rules, models, board)
+        jobs = EndedJobs(store, writer, board, models, metrics, schedulers, Clock(), reported, sized, moved.append)
         yield Site(store, writer, jobs, learned, schedulers)
         writer.stop()
 
@@ -115,16 +118,40 @@ def asked(uid: str, made_at: float, size: float = 500.0, **more: object) -> Advi
 
 
 def test_a_job_whose_name_tells_its_size_is_learned_as_if_annotated(tmp_path: Path) -> None:
-    def named(name: str) -> Mark | None:
-        return Mark("solve", float(name[6:])) if name.startswith("solve_") else None
-
-    with site(tmp_path, Scheduler("c", {"7": WELL, "8": WELL}), named=named) as here:
+    rules = [SizeRule("solve_#", "1", "solve")]
+    with site(tmp_path, Scheduler("c", {"7": WELL, "8": WELL}), rules=rules) as here:
         here.jobs.take(job(7, comment="", name="solve_1400"))
         here.jobs.take(job(8, comment="", name="other_1400"))
         here.jobs.take(job(9, name="solve_1400"))  # what its comment says goes before
         here.confirm()
         told = {number: (each.run.application, each.run.problem_size) for number, each in here.runs().items()}
         assert told == {"7": ("solve", 1400.0), "9": ("cg", 500.0)}
+
+
+def test_a_job_whose_arguments_tell_its_size_is_learned_once_its_scheduler_or_its_epilog_has_told_them(
+    tmp_path: Path,
+) -> None:
+    told = replace(WELL, numbers="-n=1400 $1=7")
+    rules = [SizeRule("run.sh", "-n", "solve"), SizeRule("run.sh", "script:N=", "solve")]
+    with site(tmp_path, Scheduler("c", {"7": told, "8": WELL, "9": told, "10": WELL}), rules=rules) as here:
+        for number, name in ((7, "run.sh"), (8, "run.sh"), (9, "other.sh")):
+            here.jobs.take(job(number, comment="", name=name))
+        here.jobs.take(job(10, comment="", name="run.sh", numbers="script:N==900"))
+        here.confirm()
+        sizes = {number: (each.run.application, each.run.problem_size) for number, each in here.runs().items()}
+        assert sizes == {"7": ("solve", 1400.0), "10": ("solve", 900.0)}
+        assert {each.run.extra["job"] for each in here.learned} == {"7", "10"}
+
+
+def test_the_numbers_of_a_job_outlive_a_restart_while_its_scheduler_is_asked(tmp_path: Path) -> None:
+    rules = [SizeRule("run.sh", "script:N=", "solve")]
+    with site(tmp_path, Scheduler("c", down=True), rules=rules) as here:
+        here.jobs.take(job(comment="", name="run.sh", numbers="script:N==900"))
+        here.confirm()
+    with site(tmp_path, Scheduler("c", {"7": WELL}), rules=rules) as here:
+        here.jobs.expect()
+        here.confirm()
+        assert [each.run.problem_size for each in here.learned] == [900.0]
 
 
 def test_a_scheduler_that_raises_holds_up_no_other(tmp_path: Path) -> None:

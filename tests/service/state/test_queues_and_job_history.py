@@ -274,6 +274,20 @@ def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobH
     assert history.predict("bob", 4, 7200.0, 1.1e6, name="solve", partition="p")["run_time"] < 200
 
 
+def test_numbers_that_the_queue_the_epilog_or_accounting_tell_of_are_stored(history: JobHistory) -> None:
+    queued = replace(job(200, user="bob", started=1e6, ran=10.0), numbers="-n=400")
+    history.note("c", [queued, job(201, user="bob", started=1e6, ran=10.0)], 1e6 + 10.0)
+    known = Accounting(history, Clock())
+    known.ended(EndedJob("c", "200", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0, numbers="script:N==7"))
+    known.ended(EndedJob("c", "201", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0))
+    accounted = [
+        "JobIDRaw|User|Submit|Start|ElapsedRaw|AllocCPUS|SubmitLine",
+        "200|bob|1000000|1000000|90|4|sbatch x -n 9", "201|bob|1000000|1000000|90|4|sbatch -n 4 x -n 500",
+    ]  # fmt: skip
+    assert history.take("c", read_log(accounted)) == 0
+    assert history._store.past_jobs.log(["c"]).named("numbers")[-2:] == ["-n=400 script:N==7", "-n=500"]
+
+
 def test_a_job_whose_number_came_again_does_not_end_the_one_that_the_queue_reported(history: JobHistory) -> None:
     history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
     again = EndedJob("c", "300", "", "p", ("n1",), 4, 1e6 + 900.0, 1e6 + 905.0, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metasched.history.problem_sizes import SizeInName
+from metasched.history.problem_sizes import SizeRule
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -17,6 +17,7 @@ from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Learned
 from metasched.service.state.sized_jobs import SizedJobs
 
+RULES = [SizeRule("solve_#", "1", "solve"), SizeRule("run.sh", "-n", "solve"), SizeRule("run.sh", "script:N=", "solve")]
 HISTORY = {"run_time": 60.0, "interval": {}, "reason": "the last job took 60 s", "requested_time": 3600.0}
 
 
@@ -44,11 +45,11 @@ def known(runs: int) -> SizedJobs:
     clusters = LiveClusters()
     clusters.put("c", [Partition(ClusterState.make("c/p", ["n1"]), "xeon", "c", "p")], 0.0)
     clusters.refresh(now=0.0)
-    return SizedJobs([SizeInName("solve_#", 1, "solve")], Known(runs, taught), clusters)  # type: ignore[arg-type]
+    return SizedJobs(RULES, Known(runs, taught), clusters)  # type: ignore[arg-type]
 
 
-def asked(sized: SizedJobs, name: str) -> dict[str, Any]:
-    return sized.predict(HISTORY, name, 2, cluster=None, partition="p", user="ada")
+def asked(sized: SizedJobs, name: str, numbers: str = "") -> dict[str, Any]:
+    return sized.predict(HISTORY, name, 2, numbers=numbers, cluster=None, partition="p", user="ada")
 
 
 def test_a_model_that_knows_enough_predicts_within_the_limit() -> None:
@@ -59,6 +60,13 @@ def test_a_model_that_knows_enough_predicts_within_the_limit() -> None:
     assert asked(known(10), "solve_900000")["run_time"] == 3600.0
 
 
+@pytest.mark.parametrize("numbers", ["-n=1500", "script:N==1500 $1=9"])
+def test_the_size_may_stand_in_arguments_or_in_the_script(numbers: str) -> None:
+    sized = known(10)
+    assert asked(sized, "run.sh", numbers)["reason"] == "the model of solve for problem size 1500, by 10 runs"
+    assert asked(sized, "run.sh", "$1=1500") == asked(sized, "other.sh", numbers) == HISTORY
+
+
 def test_before_that_and_for_other_names_the_history_does() -> None:
     early = asked(known(3), "solve_1500")
     assert (early["run_time"], early["reason"]) == (60.0, f"{HISTORY['reason']} (the model of solve knows 3 runs)")
@@ -67,4 +75,28 @@ def test_before_that_and_for_other_names_the_history_does() -> None:
 
 def test_a_number_that_is_not_in_the_name_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a name with a # for each number"):
-        Configuration.model_validate({"problem_size": [{"name": "solve_#", "number": 2, "application": "solve"}]})
+        configured(number=2)
+
+
+@pytest.mark.parametrize(
+    ("where", "place"),
+    [({}, "1"), ({"number": 1}, "1"), ({"argument": "-n"}, "-n"), ({"script": "N="}, "script:N=")],
+    ids=str,
+)
+def test_a_size_is_confirmed_where_it_stands(where: dict[str, Any], place: str) -> None:
+    assert configured(**where).problem_size[0].place == place
+
+
+@pytest.mark.parametrize("where", [{"argument": "-n 4"}, {"argument": ""}, {"script": "script:-n"}, {"script": "$"}])
+def test_a_place_that_cannot_be_is_refused(where: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"expected an option, a variable or a position, such as -n, size= or \$1"):
+        configured(**where)
+
+
+def test_two_places_in_one_table_are_refused() -> None:
+    with pytest.raises(ValueError, match="several of number, argument and script, expected one of them"):
+        configured(number=1, argument="-n")
+
+
+def configured(**where: Any) -> Configuration:
+    return Configuration.model_validate({"problem_size": [{"name": "solve_#", "application": "solve", **where}]})

@@ -98,6 +98,24 @@ def test_a_user_who_is_forgotten_stays_forgotten(
         assert sorted(store.past_jobs.log().named("state")) == ["CANCELLED", "COMPLETED"]
 
 
+def test_of_arguments_only_numbers_are_stored_and_an_import_adds_those_that_were_not_known(
+    tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, known = tmp_path / "log.csv", ("--database", database, "--json")
+    header, rows = "submit_time,run_time,processors,user,name", ["1,60,1,ada,x", "2,60,1,bob,x", "3,60,1,ada,x"]
+    log.write_text("\n".join([header, *rows]))
+    assert json.loads(_run(capsys, "import", str(log), *known)[1])["stored"] == 3
+    assert _run(capsys, "forget", "--user", "bob", *known)[0] == 0
+    arguments = ("case.in -n 400 --name eve", "-n 500", "case.in")
+    log.write_text("\n".join([f"{header},arguments", *map(",".join, zip(rows, arguments, strict=True))]))
+    assert json.loads(_run(capsys, "import", str(log), *known)[1])["stored"] == 0
+    with Store.open(database) as store:
+        assert store.past_jobs.log().named("numbers") == ["-n=400", ""]
+        assert store.past_jobs.forget([pseudonyms_of(store.past_jobs, database)("ada")]) == 2
+    for word in (b"-n=500", b"case.in", b"eve"):
+        assert word not in Path(database).read_bytes()
+
+
 def test_accounting_corrects_how_a_job_ended_where_its_epilog_could_not_tell(database: str) -> None:
     fields = "job,submit_time,run_time,processors,user,wait,state"
 
