@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import power_in_doubt
+from metasched.placement.clusters.own_load import own_load, without_load
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.abilities import clocks_of, computing_share, energy_predictor, under
 from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: Bandwidths (Mbit/s) that a link is taken to have at most and at least.
 BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6
@@ -207,7 +209,7 @@ def _terms(
     nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
     size = np.array([job.problem_size for job in jobs])
     processes = np.array([job.processes for job in jobs])
-    cpu = np.array([cluster.effective_cpu[each].min() for each in nodes])
+    cpu = np.array([_left_to(job, cluster, each) for job, each in zip(jobs, nodes, strict=True)])
     width = cluster.available_bandwidth
     bandwidth = np.clip([cluster.network.bandwidth(width, each) for each in nodes], LEAST_WIDTH, BOUNDLESS)
     try:
@@ -221,6 +223,16 @@ def _terms(
         return None
     known = np.isfinite(watts) & np.isfinite(doubt) & (energy_predictor(predictor) is not None)
     return whole, whole * share, np.where(known, watts, 0.0), np.where(known, doubt, 0.0)
+
+
+def _left_to(job: StartedJob, measured: ClusterState, nodes: Ints) -> float:
+    """The least CPU that others leave to a job on its nodes; what is measured holds its own processes as well."""
+    cpu = measured.available_cpu[nodes]
+    own = own_load(measured, job.nodes, job.processors, job.running_for, dedicated=job.dedicated)
+    if own:
+        load = np.array([own.get(node, 0.0) for node in nodes.tolist()])
+        cpu = np.where(load > 0.0, without_load(cpu, load), cpu)
+    return float((measured.speed[nodes] * cpu).min())
 
 
 def _of_job(predictor: Predictor, job: StartedJob) -> Predictor:

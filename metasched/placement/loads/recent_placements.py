@@ -16,6 +16,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.placement.clusters.own_load import SETTLING
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState, places
@@ -23,8 +24,6 @@ from metasched.placement.clusters.state import ClusterState, places
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Time that a job must run until the averages of the monitors fully include it (s).
-SETTLING = 30.0
 #: Clusters in which the numbers of nodes are remembered.
 MOST_CLUSTERS = 1000
 

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.own_load import own_load, without_load
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import BOUNDLESS, LEAST_WIDTH
 from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.loads.counted import Forecast, Loads, counted
-from metasched.placement.loads.own_load import without_load
-from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -225,8 +224,7 @@ def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
     """The cluster as it would be without a job: its processors free, and its nodes without its load.
 
     With ``a`` of a processor for a new process 1/a processes compete for it, see
-    :func:`metasched.placement.loads.recent_placements.with_recent_placements`. Processes show in that only where no
-    processor is left free, and once they have run for a while.
+    :func:`metasched.placement.loads.recent_placements.with_recent_placements`.
 
     Examples
     --------
@@ -249,16 +247,7 @@ def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
 
 
 def _own_load(cluster: ClusterState, job: Mover) -> dict[int, float]:
-    """What a job adds to 1/a of nodes with the available CPU a, by number, as far as measurements show it."""
-    number, found = places(cluster.nodes), {}
-    for name, count in zip(job.nodes, job.processors, strict=True):
-        index = number.get(name)
-        if index is None:
-            continue
-        full = not job.dedicated or cluster.processors[index] == 0
-        if full and job.elapsed - np.nan_to_num(cluster.age[index]) >= SETTLING:
-            found[index] = count / max(int(cluster.processors[index]) + count * job.dedicated, 1)
-    return found
+    return own_load(cluster, job.nodes, job.processors, job.elapsed, dedicated=job.dedicated)
 
 
 def _less(cpu: Floats, load: Mapping[int, float]) -> Floats:

@@ -17,10 +17,10 @@ from metasched.contention.effort import Effort, EffortError
 from metasched.contention.equal_shares import equal_shares
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.slowdown import Effects, effects
+from metasched.placement.clusters.own_load import SETTLING
 from metasched.placement.clusters.running_jobs import BOUNDLESS, LEAST_WIDTH, RunningJob
 from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.clusters.switch_tree import Topology
-from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.ranking.contention import Share, Shared
 from metasched.predictors.abilities import computing_share
 from metasched.predictors.contract import Predictor

@@ -12,7 +12,7 @@ import numpy as np
 
 from metasched.advised_placements import Outcome
 from metasched.jobs import DEVICES, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Mark, check_times
-from metasched.placement.loads.own_load import without_load
+from metasched.placement.clusters.own_load import without_load
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.predictors.abilities import energy_predictor
 from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, WITHOUT, InputError, Prediction, Run, Settings

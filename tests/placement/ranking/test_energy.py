@@ -418,6 +418,26 @@ def test_a_job_that_runs_counts_with_the_power_and_the_doubt_that_its_placement_
         assert (job.power, job.power_doubt) == (pytest.approx(best.power_middle), pytest.approx(best.power_doubt))
 
 
+def test_the_load_of_a_job_that_runs_is_none_on_itself(learned: MeteredPredictor) -> None:
+    started = StartedJob(("n0", "n1"), (2, 2), 600.0, "a", 9000.0, settings=Settings(frequency=1500.0))
+    seen = {1.0: ("alone before", 4), 4 / 5: ("its own processes", 0), 2 / 5: ("as many others", 0)}
+    found = {}
+    for cpu, (whose, free) in seen.items():
+        state = ClusterState.make("c", ["n0", "n1"], processors=free, available_cpu=cpu, available_bandwidth=90.0)
+        (found[whose],), _ = terms_left([started], state, lambda name: learned)
+    assert found["its own processes"] == found["alone before"]
+    others, alone = found["as many others"], found["alone before"]
+    assert others.computation > alone.computation
+    assert others.power is not None
+    assert alone.power is not None
+    assert others.power < alone.power
+    # What was measured before its processes ran is the load of others.
+    before = ClusterState.make("c", ["n0", "n1"], processors=0, available_cpu=0.8, available_bandwidth=90.0, age=600.0)
+    (unseen,), _ = terms_left([started], before, lambda name: learned)
+    assert unseen.power is not None
+    assert unseen.power < alone.power
+
+
 def test_a_cap_below_idle_power_is_said_on_the_command_line(
     tmp_path: Path, learned: MeteredPredictor, capsys: pytest.CaptureFixture[str]
 ) -> None:
