@@ -106,6 +106,21 @@ def test_dates_are_those_of_this_hosts_zone_so_that_the_same_jobs_have_the_same_
     assert (told.run_time.tolist(), dated.run_time.tolist()) == ([7200.0, 7200.0], [7200.0, 3600.0])
 
 
+def test_no_line_of_a_submission_makes_cells_of_a_row_whose_separator_it_holds() -> None:
+    rows = ["JobIDRaw|User|Submit|Start|ElapsedRaw|AllocCPUS|SubmitLine|JobName", "1|ada|1|2|60|4|sbatch x -n 400|x",
+            "2|ada|1|2|60|4|sbatch x -n 400 | tee|x", "3|ada|1|2|60|4|sbatch x|x|y"]  # fmt: skip
+    log = read_log(rows)
+    assert (log.named("numbers"), log.named("name")) == (["-n=400"], ["x"])
+    assert log.wrong["torn or unreadable"] == 2
+
+
+def test_arguments_make_no_other_job_of_one_without_a_number() -> None:
+    head, row = "submit_time,run_time,processors", "0,60,4"
+    told = read_log([f"{head},arguments", f"{row},-n 400", f'{row},"-n 500, x"', f"{row},"])
+    assert told.keys.tolist() == read_log([head, row, row, row]).keys.tolist()
+    assert told.named("numbers") == ["-n=400", "-n=500", ""]
+
+
 def test_no_name_makes_rows_where_the_separator_was_not_foreseen() -> None:
     mark = "|48213|"
     names = ["JobIDRaw", "User", "JobName", "Submit", "Start", "ElapsedRaw", "AllocCPUS", "State"]

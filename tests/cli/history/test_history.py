@@ -27,6 +27,25 @@ def log(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_a_prediction_is_asked_for_with_the_numbers_in_arguments_and_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    def consult(config: object, url: object, method: str, path: str, document: dict[str, str]) -> dict[str, object]:
+        asked.append(document)
+        return {"run_time": 60.0, "interval": {"low": 50.0, "high": 70.0}, "reason": "the model of solve",
+                "early_failure": 0.0, "time_limit": 0.0}  # fmt: skip
+
+    monkeypatch.setattr("metasched.cli.history.history.ask_daemon", consult)
+    script = tmp_path / "run.sh"
+    script.write_text("./solve -n 700\n")
+    fields = ("predict", "--user", "ada", "--requested", "3600", "--processors", "8")
+    for more in ((), ("--arguments", "case.in -n 400", "--script", str(script))):
+        assert "the model of solve" in _run(capsys, *fields, *more)[1]
+    assert [each.get("numbers") for each in asked] == [None, "-n=400 script:-n=700"]
+
+
 @pytest.mark.parametrize("predictor", ["requests", "last-two", "keyed", "metasched", "clairvoyant"])
 def test_every_predictor_is_judged_under_every_policy(capsys, log: str, predictor: str) -> None:
     fields = {}

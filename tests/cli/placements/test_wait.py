@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,22 @@ def test_a_job_that_is_not_submitted_is_described(asked: list[Any], capsys: pyte
     assert json.loads(_run(capsys, *fields, "--json")[1]) == MORE
 
 
+def test_of_arguments_and_script_the_daemon_gets_numbers_only(
+    asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "run.sh"
+    script.write_bytes(b"#!/bin/sh\n#SBATCH -n 8\nN=700 # of ann\xff\n")
+    fields = ("--partition", "p", "--processors", "4", "--requested", "3600", "--user", "ada")
+    for more in ((), ("--arguments", "case.in -n 400"), ("--arguments", "case.in"), ("--script", str(script))):
+        assert _run(capsys, *fields, *more)[0] == 0
+    known = {"partition", "processors", "requested_time", "name", "user", "cluster"}
+    assert [{name: value for name, value in each[2].items() if name not in known} for each in asked] == [
+        {}, {"numbers": "-n=400"}, {}, {"numbers": "script:N==700"},
+    ]  # fmt: skip
+    status, _, said = _run(capsys, *fields, "--script", str(tmp_path / "none.sh"))
+    assert (status, "none.sh: cannot be read: No such file" in said) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -59,6 +76,8 @@ def test_a_job_that_is_not_submitted_is_described(asked: list[Any], capsys: pyte
         (("7", "--user", "ada"), "a job and --user are given, expected either the job or"),
         (("--processors", "4"), "expected all of"),
         (("--name", "solve"), "expected all of"),
+        (("--arguments", "-n 4"), "expected all of"),
+        (("7", "--script", "run.sh"), "a job and --script are given, expected either the job or"),
     ],
 )
 def test_half_a_question_is_refused(

@@ -601,17 +601,20 @@ def test_a_model_is_asked_for_the_platform_of_the_users_last_partition(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partitions: list[str] = []
+    numbers: list[str] = []
 
     def predict(sized: SizedJobs, expected: dict[str, Any], name: str, processors: int, **more: Any) -> dict[str, Any]:
         partitions.append(more["partition"])
+        numbers.append(more["numbers"])
         return expected
 
     monkeypatch.setattr(SizedJobs, "predict", predict)
     ada = _as(daemon, "reader", "ada")
     question = {"user": "ada", "processors": 4, "requested_time": 7200, "name": "solve", "cluster": "c"}
-    for more in ({}, {"partition": "q"}):
+    for more in ({}, {"partition": "q", "numbers": "-n=400"}):
         assert ada.post("/v1/history/predictions", json=question | more).status_code == 200
-    assert partitions == ["p", "q"]
+    assert (partitions, numbers) == (["p", "q"], ["", "-n=400"])
+    assert ada.post("/v1/history/predictions", json=question | {"numbers": "run.sh\n"}).status_code == 422
 
 
 def test_the_dashboard_shows_jobs_that_wait_and_nothing_in_them_comes_alive(daemon: Daemon) -> None:
