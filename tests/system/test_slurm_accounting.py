@@ -174,14 +174,16 @@ def test_problem_sizes_in_arguments_and_scripts_are_learned_from_epilog_controll
         return sorted(run["problem_size"] for run in runs if run["application"] == "sized")
 
     slurm.wait_for([sent("by-argument", "case.in", "-n", "400"), sent("by-script"), sent("by-argument", "-x", "5")])
-    slurm.wait(lambda: sizes() == [400.0, 700.0], 60.0)
+    slurm.wait(lambda: len(sizes()) == 2, 60.0)
+    assert sizes() == [400.0, 700.0]
     slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})
     daemon.stop()
     last = sent("by-argument", "-n900")
     slurm.wait(lambda: state(slurm, last) == "COMPLETED", 30.0)
     slurm.wait(lambda: not slurm.run("squeue", "--noheader", "--states=all"), 60.0)
     daemon.start()
-    slurm.wait(lambda: sizes() == [400.0, 700.0, 900.0], 60.0)
+    slurm.wait(lambda: len(sizes()) == 3, 60.0)
+    assert sizes() == [400.0, 700.0, 900.0]
 
 
 def expected(daemon: Daemon, asked: dict[str, Any]) -> dict[str, Any]:
