@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import socketserver
 import threading
+from collections import Counter
 from typing import Any
 
-#: Callers at a time.
-MOST = 8
+#: Callers at a time, and those of one address.
+MOST, MOST_OF_ONE = 8, 4
 
 
 class FewCallers(socketserver.ThreadingMixIn):
-    """Mixed into a server of :mod:`socketserver`: a thread for each caller, and a few of them at most."""
+    """Mixed into a server of :mod:`socketserver`: a thread for each caller, a few at most, and fewer of one address."""
 
     allow_reuse_address = True
     daemon_threads = True
 
     def __init__(self, *arguments: Any) -> None:
-        self._callers = threading.BoundedSemaphore(MOST)
+        self._callers: Counter[str] = Counter()
+        self._counting = threading.Lock()
         super().__init__(*arguments)
 
     def start(self) -> None:
@@ -27,13 +29,16 @@ class FewCallers(socketserver.ThreadingMixIn):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a caller in a thread, or hang up."""
-        if not self._callers.acquire(blocking=False):
+        with self._counting:
+            room = self._callers.total() < MOST and self._callers[client_address[0]] < MOST_OF_ONE
+            self._callers[client_address[0]] += room
+        if not room:
             self.shutdown_request(request)  # type: ignore[attr-defined]
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._callers.release()
+            self._left(client_address)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -41,4 +46,9 @@ class FewCallers(socketserver.ThreadingMixIn):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._callers.release()
+            self._left(client_address)
+
+    def _left(self, client_address: Any) -> None:
+        with self._counting:
+            self._callers[client_address[0]] -= 1
+            self._callers += Counter()  # forgets addresses without callers

@@ -270,7 +270,7 @@ class Access:
             return NOBODY if named is None else self._user(*named)
         # Each credential costs a process, so invalid ones count against the limit of requests, too.
         if self._munge is not None and scheme.lower() == "munge" and not self.buckets.wait(f"credentials of {host}"):
-            number = await self._munge.user(value.strip(), request)
+            number = await self._munge.user(value.strip(), request, host)
             return NOBODY if number is None else self._user(f"{number}")
         return NOBODY
 

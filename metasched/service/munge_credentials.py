@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 from metasched.service.configuration import Munge
 
 #: How long a credential holds (s), however long its maker wanted, and how long it may come from the future.
 LASTS, FUTURE = 60.0, 10.0
-#: How long ``unmunge`` may take (s), how many run at once, and how many requests may wait for one.
-TIMEOUT, AT_ONCE, MOST_WAITING = 2.0, 4, 100
+#: How long ``unmunge`` may take (s), how many run at once, and how many requests, of all and of one host, may wait.
+TIMEOUT, AT_ONCE, MOST_WAITING, MOST_OF_HOST = 2.0, 4, 100, 25
 #: Longest credential; credentials that are remembered: more than come in a minute.
 MOST, MOST_REMEMBERED = 8192, 200_000
 
@@ -33,19 +33,28 @@ class MungeCredentials:
         socket = [] if settings.socket is None else [f"--socket={settings.socket}"]
         self._words = ("unmunge", "--numeric", "--keys=STATUS,ENCODE_TIME,UID", "--metadata=-", "--output=-", *socket)
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._waiting = 0
+        self._waiting: Counter[str] = Counter()
         self._seen: OrderedDict[bytes, float] = OrderedDict()
 
-    async def user(self, credential: str, request: str) -> int | None:
-        """The number of the user who made a credential for a request; None where it is not valid, or not new."""
-        if len(credential) > MOST or self._waiting >= MOST_WAITING:
+    async def user(self, credential: str, request: str, host: str) -> int | None:
+        """The number of the user who made a credential for a request; None where it is not valid, or not new.
+
+        Parameters
+        ----------
+        credential : as it was sent.
+        request : method and path that it must be made for.
+        host : that sent it: many of one host leave room for others.
+        """
+        full = self._waiting.total() >= MOST_WAITING or self._waiting[host] >= MOST_OF_HOST
+        if len(credential) > MOST or full:
             return None
-        self._waiting += 1
+        self._waiting[host] += 1
         try:
             async with self._room:
                 decoded = await self._decoded(credential.encode())
         finally:
-            self._waiting -= 1
+            self._waiting[host] -= 1
+            self._waiting += Counter()  # forgets hosts of which none waits
         if decoded is None:
             return None
         metadata, _, held = decoded.partition(b"\n\n")

@@ -9,6 +9,7 @@ for it. Nor is it for a disk that is full or read-only when the agent starts: th
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
 import os
 import sqlite3
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from monitors.sources.contract import Sample
 
@@ -33,6 +34,10 @@ KEPT_ASIDE = 3
 _COLUMNS = ("number", "node", "time", "cpu", "bandwidth")
 
 
+class _InUseError(OSError):
+    """Another agent has the spool: each would take its own samples for all that there are."""
+
+
 class _DamagedError(Exception):
     """The file does not have the contents that this spool has written."""
 
@@ -47,7 +52,8 @@ class Spool:
 
     Raises
     ------
-    ValueError : the file cannot be opened or written; a disk that is full or read-only is no error.
+    ValueError : the file cannot be opened or written, or another agent uses it; a disk that is full or read-only is no
+        error.
 
     Examples
     --------
@@ -66,8 +72,11 @@ class Spool:
         #: None while the disk does not let it be opened.
         self._file: sqlite3.Connection | None = None
         self._count = 0
+        self._own: TextIO | None = None
         try:
             self._begin()
+        except _InUseError as error:
+            raise ValueError(f"{path}: {error}, expected a spool for each agent") from None
         except (OSError, sqlite3.Error) as error:
             if not self._disk_refuses(error):
                 raise ValueError(f"{path}: {error}, expected a spool that can be written") from None
@@ -126,11 +135,15 @@ class Spool:
         with self._lock:
             if self._file is not None:
                 self._file.close()
+            if self._own is not None:
+                self._own.close()
 
     def _begin(self) -> None:
-        """Open the file, a new one where it is damaged."""
+        """Open the file, a new one where it is damaged, and keep other agents from it."""
         if str(self._path) != ":memory:":
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            if self._own is None:
+                self._own = _taken(Path(f"{os.path.realpath(self._path)}-agent"))
         try:
             self._open()
         except (sqlite3.Error, _DamagedError) as error:
@@ -203,6 +216,22 @@ class Spool:
         if not self._full:
             _log.warning("%s is full: the oldest samples are dropped, %d are kept", self._path, self.capacity)
         self._full = True
+
+
+def _taken(path: Path) -> TextIO:
+    """A lock file that this process has, until it is closed or the process ends in any way."""
+    try:
+        file = path.open("a")
+    except PermissionError:  # another user made it
+        file = path.open()
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise _InUseError("another agent uses it") from None
+    except OSError:  # its file system has no locks
+        pass
+    return file
 
 
 def _prepared(file: sqlite3.Connection) -> int:

@@ -30,23 +30,47 @@ def greeted(caller: socket.socket) -> bool:
     return caller.recv(7) == b"welcome"
 
 
+def call(server: Server, own: int = 1) -> socket.socket:
+    """A caller from an address of its own of this host."""
+    return socket.create_connection(server.server_address[:2], timeout=60.0, source_address=(f"127.0.0.{own}", 0))
+
+
 def test_eight_callers_are_answered_a_ninth_is_not_and_the_next_is_when_one_has_left() -> None:
     with Server(("127.0.0.1", 0), Holding) as server:
         server.start()
-        call = lambda: socket.create_connection(server.server_address[:2], timeout=60.0)  # noqa: E731
-        callers = [call() for _ in range(8)]
+        callers = [call(server, own) for own in (1, 1, 1, 1, 2, 2, 2, 3)]
         assert all(map(greeted, callers))
-        with call() as ninth:
+        with call(server, 4) as ninth:
             assert not greeted(ninth)
         callers.pop().close()
 
         def answered() -> bool:
-            callers.append(call())
+            callers.append(call(server, 4))
             return greeted(callers[-1])
 
         until(answered)
         for caller in callers:
             caller.close()
+        server.shutdown()
+
+
+def test_one_host_that_says_nothing_leaves_room_for_others() -> None:
+    with Server(("127.0.0.1", 0), Holding) as server:
+        server.start()
+        silent = [call(server) for _ in range(20)]
+        with call(server, 2) as other:
+            assert greeted(other)
+        answered = [greeted(each) for each in silent]
+        assert sum(answered) == 4
+        silent.pop(answered.index(True)).close()
+
+        def again() -> bool:
+            silent.append(call(server))
+            return greeted(silent[-1])
+
+        until(again)
+        for each in silent:
+            each.close()
         server.shutdown()
 
 
@@ -61,8 +85,13 @@ def test_a_caller_for_whom_there_is_no_thread_takes_no_place(monkeypatch: pytest
             patched.setattr(socketserver.ThreadingMixIn, "process_request", none)
             for _ in range(20):
                 with pytest.raises(RuntimeError, match="thread"):
-                    server.process_request(None, None)
-        assert server._callers._value == 8
+                    server.process_request(None, ("127.0.0.1", 5))
+        callers = [call(server) for _ in range(4)]
+        server.start()
+        assert all(map(greeted, callers))
+        for caller in callers:
+            caller.close()
+        server.shutdown()
 
 
 def test_each_caller_has_a_thread_that_ends_with_the_process() -> None:

@@ -6,7 +6,7 @@ import pytest
 from stated import page, word
 
 from monitors.agent import agent, sender, server, spool
-from monitors.few_callers import MOST
+from monitors.few_callers import MOST, MOST_OF_ONE
 from monitors.sensors import cpu, cpu_views, schedule
 from monitors.sensors.network import clique, corrected, probe
 from monitors.sources import bounded_json, screening
@@ -31,6 +31,7 @@ from monitors.sources import bounded_json, screening
         f"the agent waits {sender.FIRST_WAIT:g} s, then up to twice as long each time, "
         f"at most {sender.LONGEST_WAIT / 60:g} min",
         f"{word(MOST)} callers at a time; a question that takes longer than {server.PATIENCE:g} s to come is dropped",
+        f"At most {word(MOST_OF_ONE)} of them, and of those who probe, are of one address",
         f"up to {100 * screening.Rules().slack:g} % outside its range: moved to the end",
     ],
 )

@@ -35,7 +35,7 @@ def users(*credentials: str) -> list[int | None]:
 
     async def each() -> list[int | None]:
         known = MungeCredentials(Munge())
-        return [await known.user(credential, REQUEST) for credential in credentials]
+        return [await known.user(credential, REQUEST, "host") for credential in credentials]
 
     return asyncio.run(each())
 
@@ -60,6 +60,19 @@ def test_a_credential_counts_once(unmunge: Path) -> None:
 def test_what_is_no_credential_for_this_request_is_nobodys(text: str, unmunge: Path) -> None:
     unmunge.write_text(text)
     assert users("one") == [None]
+
+
+def test_one_host_that_sends_many_leaves_room_for_others(unmunge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(munge_credentials, "MOST_WAITING", 8)
+    monkeypatch.setattr(munge_credentials, "MOST_OF_HOST", 2)
+
+    async def asked() -> list[int | None]:
+        known = MungeCredentials(Munge())
+        many = [known.user(f"{number}", REQUEST, "one") for number in range(20)]
+        return await asyncio.gather(*many, known.user("own", REQUEST, "other"))
+
+    found = asyncio.run(asked())
+    assert (found.count(1000), found[-1]) == (3, 1000)
 
 
 def test_no_more_are_accepted_than_are_remembered(unmunge: Path, monkeypatch: pytest.MonkeyPatch) -> None:

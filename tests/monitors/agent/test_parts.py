@@ -178,10 +178,13 @@ def test_links_between_sites_are_probed_and_reported_with_a_token_of_the_site(
 
 @pytest.mark.parametrize(("kind", "of"), [("probe_secret", OF_NODES), ("sites_secret", OF_SITES)])
 def test_a_secret_has_sixteen_bytes_at_least(kind: str, of: dict[str, Any], parts: Parts, tmp_path: Path) -> None:
-    made(tmp_path, **of | {kind: "x" * 16})
+    def given(secret: str) -> None:
+        made(tmp_path, **of | {kind: secret, "spool": tmp_path / f"{len(secret)}.db"})
+
+    given("x" * 16)
     with pytest.raises(ValueError, match=rf"^{kind} has 15 bytes, expected at least 16 before probes are answered$"):
-        made(tmp_path, **of | {kind: "x" * 15})
-    made(tmp_path, **of | {kind: "\u20ac" * 6})  # bytes count, not letters
+        given("x" * 15)
+    given("\u20ac" * 6)  # bytes count, not letters
 
 
 def test_all_parts_are_scheduled_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,21 @@ def test_a_file_that_is_not_the_agents_to_write_is_refused_on_a_disk_that_can_be
         Spool(tmp_path / "agent.db")
 
 
+def test_a_second_agent_on_a_spool_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    first = Spool(path)
+    first.keep(sample(1.0))
+    (tmp_path / "link.db").symlink_to(path)
+    for named in (path, tmp_path / "link.db"):
+        with pytest.raises(ValueError, match=r"\.db: another agent uses it, expected a spool for each agent$"):
+            Spool(named)
+    assert moments(first) == [1.0]
+    first.close()
+    again = Spool(path)
+    assert moments(again) == [1.0]
+    again.close()
+
+
 def test_a_folder_that_cannot_be_made_on_a_full_disk_is_made_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
