@@ -27,7 +27,7 @@ SCRIPT = "script:"
 _NAME = r"[A-Za-z][A-Za-z0-9_-]{0,39}"
 _OPTION = re.compile(rf"--?{_NAME}")
 #: An option or a variable with its value in the same word.
-_GIVEN = [re.compile(form, re.DOTALL) for form in (rf"(--?{_NAME})=(.+)", rf"({_NAME}=)(.+)", r"(-[A-Za-z])([0-9].*)")]
+_GIVEN = re.compile(rf"(--?{_NAME})=(.+)|({_NAME}=)(.+)|(-[A-Za-z])([0-9].*)", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?([eE][+-]?[0-9]{1,2})?")
 _DIGITS = re.compile(r"[0-9]+")
 #: A quantity with a unit, or a time: its digits alone are not its value.
@@ -76,7 +76,7 @@ def in_sbatch(line: str) -> str:
     if command.rpartition("/")[2] != "sbatch":
         return ""
     script = script_at(words)
-    wrapped = [place for place, word in enumerate(words[:script]) if re.match(r"--wrap(=|$)", word)]
+    wrapped = [place for place, word in enumerate(words[:script]) if f"{word}=".startswith("--wrap=")]
     if wrapped:  # where it ends is unknown: all that follows counts
         script = wrapped[0] + (words[wrapped[0]] == "--wrap")
     return _joined(_places(words[script + 1 :], inside=True))
@@ -155,11 +155,11 @@ def _places(words: Sequence[str], *, inside: bool, first: int = 1) -> Iterator[t
     """The places of numbers and the numbers; ``inside`` says that also those within words count."""
     option = ""
     for position, word in enumerate(words[:MOST_WORDS], first):
-        given = next(filter(None, (form.fullmatch(word) for form in _GIVEN)), None)
+        given = _GIVEN.fullmatch(word)
         if given is None and _OPTION.fullmatch(word):
             option = word
             continue
-        place, value = (given[1], given[2]) if given is not None else (option or f"${position}", word)
+        place, value = filter(None, given.groups()) if given is not None else (option or f"${position}", word)
         option = ""
         if len(word) <= LONGEST_WORD and not _PRIVATE.search(place):
             yield from ((place, number) for number in _numbers(value, inside))
