@@ -69,6 +69,7 @@ class StartedJob:
     time_limit : of the job (s); None where it has none.
     devices : what it has besides processors, as parameters of its run.
     settings : of its run, as its mark and its scheduler tell them.
+    power, power_doubt : that its placement was given, see :class:`RunningJob`; None where its model is to tell.
     """
 
     nodes: tuple[str, ...]
@@ -86,6 +87,8 @@ class StartedJob:
     time_limit: float | None = None
     devices: tuple[tuple[str, float | str], ...] = ()
     settings: Settings = DEFAULT_SETTINGS
+    power: float | None = None
+    power_doubt: float = 0.0
 
     @property
     def laid_out(self) -> Settings:
@@ -187,8 +190,8 @@ def terms_left(
                     left * (1.0 - computing / whole),
                     job.dedicated,
                     job.running_for,
-                    watts or None,
-                    doubt,
+                    (watts or None) if job.power is None else job.power,
+                    doubt if job.power is None else job.power_doubt,
                 )
             )
     if not unknown:

@@ -141,6 +141,7 @@ class Placer:
         laid_out, predictor = constraints.laid_out(clusters[name], settings), under(known[name], settings)
         if configuration.mode == "act" and not ask.trial:
             self._recent.add(best, chosen, laid_out, constraints, view, now)
+            self._sharing.remember(uid, best)
         return answer(uid, ask, best, chosen, laid_out, predictor, warnings + doubts, configuration, ties)
 
     def _near_ties(

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+from metasched.jobs import placement_in
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.clusters.running_jobs import RunningJob, terms_left
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
+from metasched.records import Placement
 from metasched.service.state.live_clusters import LiveClusters, View
 from metasched.service.state.models import Models
 
 #: What is known of a partition's jobs: the jobs, and lines about those that no model is known of.
 Known = tuple[tuple[RunningJob, ...], tuple[str, ...]]
+#: Placements whose power is remembered: the newest.
+MOST_PLACED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The nodes of a placement, its expected power, and the margin up to its upper limit (W)."""
+
+    nodes: frozenset[str]
+    power: float
+    doubt: float
 
 
 class RunningJobs:
     """Jobs that a new one would share with.
+
+    A job that runs where it was placed counts with the power of its placement, which is the mean of the run: under the
+    loads of a moment it would seem to draw more or less with each of them.
 
     Parameters
     ----------
@@ -24,6 +42,22 @@ class RunningJobs:
         self._clusters = clusters
         self._models = models
         self._of: tuple[View, dict[str, Known]] = (clusters.view, {})
+        self._placed: dict[str, _Placed] = {}
+
+    def remember(self, uid: str, best: Placement) -> None:
+        """Remember the power of a placement that a job's comment will name; thread-safe.
+
+        Parameters
+        ----------
+        uid : of the answer.
+        best : the placement.
+        """
+        if best.power_middle is None:
+            return
+        if len(self._placed) >= MOST_PLACED:  # several at once, since each time all others are copied
+            self._placed = dict([*self._placed.items()][MOST_PLACED // 8 :])
+        nodes = frozenset(best.resource_set.nodes)
+        self._placed[uid] = _Placed(nodes, best.power_middle, best.power_doubt or 0.0)
 
     def on(self, partition: Partition) -> Known:
         """The jobs that run on the nodes of a partition, with the terms that each has left (s)."""
@@ -33,9 +67,17 @@ class RunningJobs:
         name = partition.state.name
         if name not in known:
             known[name] = terms_left(
-                view.running_on(partition),
+                [self._as_placed(job) for job in view.running_on(partition)],
                 partition.state,
                 lambda application: self._models.predictor(application, partition.platform),
                 sure=bool(partition.scheduler),
             )
         return known[name]
+
+    def _as_placed(self, job: RunningJob | StartedJob) -> RunningJob | StartedJob:
+        if not self._placed or isinstance(job, RunningJob):
+            return job
+        placed = self._placed.get(placement_in(job.comment))
+        if placed is None or placed.nodes != frozenset(job.nodes):
+            return job
+        return replace(job, power=placed.power, power_doubt=placed.doubt)

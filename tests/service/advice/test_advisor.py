@@ -24,6 +24,7 @@ from metasched.predictors.load_doubt import predict_one
 from metasched.records import Settings
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.configuration import Configuration
+from metasched.service.state.live_clusters import runner_of
 from metasched.store import documents
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -302,3 +303,23 @@ def test_a_cap_that_the_cluster_draws_without_the_job_is_named(tmp_path: Path) -
         answer = daemon.placer.answer(ask, time.time())
     assert not answer.placed
     assert "the power cap of 150 W is below what east draws without the job" in answer.message
+
+
+def test_a_placed_job_that_runs_counts_with_the_power_of_its_placement(tmp_path: Path) -> None:
+    metered(tmp_path)
+    ask = Ask(application="a", problem_size=900, clusters=frozenset({"east"}), processors=[2])
+    with running(tmp_path, learned=False, mode="act") as daemon:
+        answer = daemon.placer.answer(ask, time.time())
+        assert answer.placement is not None
+        view = daemon.clusters.view
+        (east,) = [each for each in view.partitions if each.state.name == "east"]
+        nodes, powers = answer.placement.resource_set.nodes, []
+        for uid in (answer.id, "0" * 32):
+            mark = f"metasched:app=a,n=20000,placement={uid}"
+            job = StartedJob(nodes, (2 // len(nodes),) * len(nodes), 0.0, "a", 20_000.0, comment=mark)
+            daemon.clusters.view = replace(view, running={runner_of(east): (job,)})
+            (counted,) = daemon.placer.running([east])[0]["east"]
+            powers.append((counted.power, counted.power_doubt))
+    placed, by_model = powers
+    assert placed == (answer.placement.power_middle, answer.placement.power_doubt)
+    assert by_model != placed

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from known_model import Known
 
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
@@ -259,7 +260,7 @@ def test_the_jobs_of_a_partition_are_worked_out_once_for_each_view(monkeypatch: 
         return len(worked)
 
     monkeypatch.setattr(running_jobs, "terms_left", terms)
-    views = [SimpleNamespace(running_on=lambda partition, n=n: f"jobs {n}") for n in range(2)]
+    views = [SimpleNamespace(running_on=lambda partition, n=n: (f"job {n}",)) for n in range(2)]
     clusters = SimpleNamespace(view=views[0])
     models = SimpleNamespace(predictor=lambda application, platform: (application, platform))
     found: Any = RunningJobs(clusters, models)  # type: ignore[arg-type]
@@ -271,6 +272,45 @@ def test_the_jobs_of_a_partition_are_worked_out_once_for_each_view(monkeypatch: 
     clusters.view = views[1]
     assert [found.on(one), found.on(one)] == [3, 3]
     assert worked == [
-        ("jobs 0", "a", ("cg", "of a"), True), ("jobs 0", "b", ("cg", "of b"), False),
-        ("jobs 1", "a", ("cg", "of a"), True),
+        (["job 0"], "a", ("cg", "of a"), True), (["job 0"], "b", ("cg", "of b"), False),
+        (["job 1"], "a", ("cg", "of a"), True),
     ]  # fmt: skip
+
+
+def test_a_job_that_runs_where_it_was_placed_counts_with_the_power_of_its_placement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def job(*nodes: str, comment: str) -> StartedJob:
+        return StartedJob(nodes, (1,) * len(nodes), 600.0, "cg", 1.0, comment=comment)
+
+    def named(uid: str) -> str:
+        return f"metasched:app=cg,n=1,placement={uid * 16}"
+
+    jobs = (
+        job("n0", "n1", comment=named("a1")),
+        job("n2", comment=named("a1")),  # placed there once, and elsewhere now
+        job("n3", comment="metasched:app=cg,n=1"),
+        RunningJob(("n4",), (1,), 100.0, 0.0, power=30.0),
+    )
+    clusters = SimpleNamespace(view=SimpleNamespace(running_on=lambda partition: jobs))
+    models = SimpleNamespace(predictor=lambda application, platform: Known())
+    running = RunningJobs(clusters, models)  # type: ignore[arg-type]
+    partition: Any = SimpleNamespace(
+        state=ClusterState.make("c", [f"n{k}" for k in range(5)]), platform="c", scheduler="slurm"
+    )
+
+    def placed(*nodes: str, power: float | None, doubt: float | None = None) -> Any:
+        return SimpleNamespace(power_middle=power, power_doubt=doubt, resource_set=SimpleNamespace(nodes=nodes))
+
+    monkeypatch.setattr(running_jobs, "MOST_PLACED", 8)
+    running.remember("b2" * 16, placed("n3", power=None))
+    for number in range(7):
+        running.remember(f"{number:032x}", placed("n3", power=1.0))
+    running.remember("a1" * 16, placed("n1", "n0", power=120.0, doubt=15.0))
+    running.remember("c3" * 16, placed("n3", power=50.0))  # the oldest are forgotten
+    found, notes = running.on(partition)
+    assert notes == ()
+    powers = {each.nodes: (each.power, each.power_doubt) for each in found}
+    assert powers == {
+        ("n0", "n1"): (120.0, 15.0), ("n2",): (None, 0.0), ("n3",): (None, 0.0), ("n4",): (30.0, 0.0)
+    }  # fmt: skip
