@@ -297,6 +297,8 @@ def released(cell: GridEngine, daemon: Daemon) -> None:
             break
         cell.run("qdel", str(job))
         cell.run("qmod", "-e", "new", "old")
+    (waiting,) = daemon.ask("GET", f"/v1/placements?job={job}")
+    assert (waiting["question"]["job"], waiting["outcome"]) == (str(job), None)
     taken = requests.split("hostname=")[1].split("|")[0]
     cell.run("qmod", "-e", *(f"*@{host}" for host in HOSTS if host != taken))
     cell.wait_for({job})

@@ -85,7 +85,8 @@ async def placements(
     def found() -> Response:
         newest, now = store.placements.recent(limit, users=client.shown, job=job), clock.now()
         if job is not None:
-            newest = (*_of_queued(job, queues, store, client), *newest)[:limit]
+            once = {each.uid: each for each in (*_of_queued(job, queues, store, client), *newest)}
+            newest = tuple(once.values())[:limit]
         # Written out in the thread: of a thousand it takes as long as many placements.
         documents = [each.as_dict() | {"age": now - each.made_at} for each in newest]
         return Response(to_json(documents), media_type="application/json")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, or_, select, update
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.store.database.engine import reading, writing
@@ -61,7 +61,7 @@ class PlacementRecords:
         limit : how many at most.
         settled : only those whose job has ended, or has not.
         users : only those of some users.
-        job : only those of jobs of this number that have ended.
+        job : only those of jobs of this number that have ended, or whose scheduler gave it before it asked.
         """
         query = select(*_COLUMNS).order_by(PlacementRow.made_at.desc()).limit(limit)
         if settled is not None:
@@ -69,7 +69,8 @@ class PlacementRecords:
         if users is not None:
             query = query.where(PlacementRow.question["user"].as_string().in_(users))
         if job is not None:
-            query = query.where(PlacementRow.outcome["job"].as_string() == job)
+            named = (document["job"].as_string() == job for document in (PlacementRow.outcome, PlacementRow.question))
+            query = query.where(or_(*named))
         return self._select(query)
 
     def made_between(self, since: float, until: float) -> tuple[AdvisedPlacement, ...]:

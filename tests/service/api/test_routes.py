@@ -186,6 +186,29 @@ def test_a_reader_may_try_a_placement_but_not_ask_for_one(client: TestClient, as
     assert client.get("/v1/placements", headers=as_("reader")).json() == before
 
 
+def test_a_placement_is_found_by_the_number_that_its_scheduler_gave_before_it_asked(
+    client: TestClient, as_: Headers, daemon: Daemon
+) -> None:
+    """Grid Engine lists jobs that wait and run without what notes their placement."""
+    made = [
+        client.post("/v1/placements", json=ASK | {"job": job}, headers=as_("scheduler")) for job in ("4711", "4712")
+    ]
+    uids = [each.json()["id"] for each in made]
+    until(lambda: all(daemon.store.placements.find(uid) is not None for uid in uids), 10.0)
+    for number, expected in (("4711", uids[:1]), ("4712", uids[1:]), ("471", [])):
+        found = client.get(f"/v1/placements?job={number}", headers=as_("scheduler")).json()
+        assert [each["id"] for each in found] == expected
+
+
+def test_a_queued_job_that_is_known_by_its_number_is_listed_once(
+    client: TestClient, as_: Headers, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = client.post("/v1/placements", json=ASK | {"job": "4713"}, headers=as_("scheduler")).json()["id"]
+    until(lambda: daemon.store.placements.find(uid) is not None, 10.0)
+    monkeypatch.setattr(daemon.queues, "placements_of", lambda number: [uid] * (number == "4713"))
+    assert [each["id"] for each in client.get("/v1/placements?job=4713", headers=as_("scheduler")).json()] == [uid]
+
+
 def test_placements_have_their_age_for_clients_whose_clocks_are_others(
     client: TestClient, daemon: Daemon, as_: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
