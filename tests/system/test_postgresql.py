@@ -191,3 +191,24 @@ def test_what_another_session_has_locked_is_waited_for_so_long_and_no_longer(url
         engine.dispose()
         store.runs.add(RUN)
         assert store.runs.learnable() == (RUN,)
+
+
+ENDED = """
+import sys
+from sqlalchemy import text
+from metasched.store.database.engine import writing
+from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
+try:
+    with Store.open(sys.argv[1]) as store, writing(store.engine) as connection:
+        number = connection.scalar(text("SELECT pg_backend_pid()"))
+        connection.execute(text("SELECT pg_terminate_backend(:number)"), [{"number": number}] * 1000)
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_server_that_ends_in_a_transaction_is_told_of_in_one_line(url: str) -> None:
+    done = subprocess.run([sys.executable, "-c", ENDED, url], capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""

@@ -7,6 +7,7 @@ one, unless its transaction may take long.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from functools import cache
@@ -53,6 +54,9 @@ def limit_answers(engine: Engine, timeout: float) -> None:
 @cache
 def _connection_class() -> Any:
     import psycopg
+
+    # What it warns of, such as a pipeline that cannot be ended either, follows an error that it raises.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
 
     class LimitedConnection(psycopg.Connection[Any]):
         """A connection that is closed when the server has been silent in a statement for ``limit`` seconds."""
