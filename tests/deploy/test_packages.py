@@ -108,13 +108,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("systemd", [True, False])
+@pytest.mark.parametrize(("systemd", "status"), [(True, 0), (True, 1), (False, 0)])
 def test_a_debian_package_leaves_no_service_running_on_files_that_are_not_its_own(
-    change: str, systemd: bool, tmp_path: Path
+    change: str, systemd: bool, status: int, tmp_path: Path
 ) -> None:
     script, words, asked = CHANGES[change]
     text = (PACKAGES / "debian" / script).read_text().replace("NAME", "p").replace("USER", "")
-    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nexit {status}\n')
     (tmp_path / "systemctl").chmod(0o755)
     (tmp_path / "asked").touch()
     (tmp_path / "opt" / "p" / "lib" / "__pycache__").mkdir(parents=True)
