@@ -136,7 +136,9 @@ def turns(process: Ints, turn: int) -> list[Ints]:
     --------
     >>> [each.tolist() for each in turns(np.array([5, 6, 0, 0, 7, 0]), 0)]
     [[5, 6], [], [7]]
+    >>> turns(np.array([5, 6]), 0)
+    []
     """
     ends = np.flatnonzero(process == turn)
-    starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
+    starts = np.concatenate([[0], ends + 1])[: ends.size].astype(np.int64)
     return [process[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]

@@ -160,6 +160,8 @@ def test_loops_that_no_run_has_all_of_are_found_in_all_runs_together() -> None:
     made = expanded(found.application, 32)
     assert len(named(made, 7, "alltoall")) == len(named(made, 7, "barrier")) >= 2
     assert named(made, 7, "reduce", "bcast", "allreduce") == named(twice_timed(32), 7, "reduce", "bcast", "allreduce")
+    # By their laws, parts of it are run in no turn there.
+    assert len(expanded(found.application, 64).processes) == 64
 
 
 def sometimes(n: int) -> Trace:
