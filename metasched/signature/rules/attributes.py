@@ -103,6 +103,11 @@ class Attribute:
         return self.law is None and all(each.ruled for each in self.table)
 
     @property
+    def steps(self) -> tuple[int, str, int]:
+        """The loop whose steps have rules of their own, how they are distinguished, and how many there are."""
+        return self.loop, self.turn, len(self.table)
+
+    @property
     def statistical(self) -> bool:
         """Whether the values are known, but not which process has which."""
         return self.placement is not None and self.placement.kind == "spread"

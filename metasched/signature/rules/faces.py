@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from metasched.signature.equations.expression_search import ROUNDING
-from metasched.signature.equations.expressions import Expression
+from metasched.signature.equations.expressions import Expression, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, with_grid
 from metasched.signature.rules.samples import Samples
@@ -40,6 +40,9 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
     if peer is not None and peer.table and peer.placement is None and not rule.table:
         table = tuple(off_the_way(rule, each, samples) for each in peer.table)
         return replace(peer, table=table) if len({*table}) > 1 else table[0]
+    if peer is not None and rule.table and rule.placement is None and rule.steps == peer.steps:
+        pairs = zip(rule.table, peer.table, strict=True)
+        return replace(rule, table=tuple(off_the_way(own, way, samples) for own, way in pairs))
     last = len(TOPOLOGIES[topology](samples.distinct[0])) - 1
     # The next rank is the neighbour along the last side of every grid.
     ways = (
@@ -53,16 +56,25 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
     )
     terms = rule.expression.terms if rule.expression is not None else ()
     factors = [factor for _, atom in terms for factor in atom.split("*")]
-    if len(ways) != 1 or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):
+    if not ways or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):
         return rule
-    (way,) = ways
+    (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
     sides = [TOPOLOGIES[topology](n) for n in samples.distinct]
     used = {int(_SHARE.sub(r"\1\2", each)) for each in factors}
+    if len(ways) > 1:
+        # To a corner goes an edge, along the sides that the message does not cross: of others the runs show one length.
+        edges = [each for each in factors if int(_SHARE.sub(r"\1\2", each)) not in ways]
+        crossed = with_grid({"r": np.zeros(1)}, sides[0])
+        steady = all(each[way] == sides[0][way] for each in sides for way in ways & used)
+        if not edges or len(edges) == len(factors) or not steady:
+            return rule
+        slope *= float(np.prod([atom_value(each, crossed) for each in factors if each not in edges]))
+        return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(edges)),)))
+    (way,) = ways
     free = [at for at in range(len(sides[0])) if at not in used and all(each[at] == each[way] for each in sides)]
     if way not in used or not free:
         return rule
     turned = [each.replace(f"P{way}", f"P{free[0]}").replace(f"floor{way}:", f"floor{free[0]}:") for each in factors]
-    (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
     return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(turned)),)))
 
 

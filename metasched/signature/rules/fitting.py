@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from metasched.signature.computation.instruction_groups import ALIKE
 from metasched.signature.computation.workloads import one_workload
 from metasched.signature.equations.topologies import TOPOLOGIES, different
 from metasched.signature.rules.application import Application
-from metasched.signature.rules.expanding import expanded
+from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
+from metasched.signature.rules.reporting import alike_counts, possible_counts
 from metasched.signature.rules.role_search import RoleSearch
 from metasched.signature.rules.roles import TREES, Cell, candidates, cells
 from metasched.signature.rules.rule_search import GivenUpError, RuleSearch
@@ -36,6 +37,8 @@ MOST_TRIED = 8
 MOST_FAILED = 4
 #: From which share of calls with rules on a whole program is not tried again with its messages in order.
 NEARLY = 0.95
+#: Of how many processes of the largest run one role has to explain two, where larger runs ask for roles not seen.
+MOST_ROLES_OF = 2
 #: Fewest different counts that a rule in n can be checked on.
 FEWEST = 3
 
@@ -68,18 +71,20 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     ordered = [by_count[count] for count in counts]
     _same_program(ordered, timed)
     found = _whole(ordered, timed)
-    if found is not None and found.partners and _grows(found):
+    if found is not None and found.partners and _grows(found) and _holds(found):
         return found
     again = None
     # Where nearly all messages follow rules as they are, a few places need another order: its parts tell which.
-    nearly = found is not None and _grows(found) and found.calls_ruled >= NEARLY
+    nearly = found is not None and not found.partners and _grows(found) and found.calls_ruled >= NEARLY
     if not nearly and (again := _whole([in_order(trace) for trace in ordered], timed)) is not None:
         again = replace(again, in_order=True)
-        if again.partners and _grows(again):
+        if again.partners and _grows(again) and _holds(again):
             return again
+    parts = _in_parts(ordered, timed)
     found = max(
-        filter(None, (found, again, _in_parts(ordered, timed))),
-        key=lambda each: (_grows(each), each.partners, each.ruled),
+        filter(None, (found, again, parts)),
+        # Rules of all partners of whole programs that are still here do not hold in larger runs.
+        key=lambda each: (_grows(each) and (each is parts or not each.partners), each.partners, each.ruled),
         default=None,
     )
     if found is None:
@@ -321,8 +326,8 @@ def _larger(counts: Sequence[int], topology: str) -> list[int]:
     """Larger numbers of processes that are a grid, for which what was learned should hold at least."""
     largest = max(counts)
     larger = [2 * largest, 4 * largest]
-    if all(isqrt(n) ** 2 == n for n in counts):
-        larger += [(isqrt(largest) + more) ** 2 for more in (1, 2, 4)]
+    if all(math.isqrt(n) ** 2 == n for n in counts):
+        larger += [(math.isqrt(largest) + more) ** 2 for more in (1, 2, 4)]
     return [n for n in larger if TOPOLOGIES[topology](n)]
 
 
@@ -331,6 +336,36 @@ def _grows(found: Fit) -> bool:
     each = found.application
     larger = _larger(each.learned, each.topology)
     return found.ruled == 1.0 or _reaches(each.features, each.topology, larger, {*each.roles})
+
+
+def _holds(found: Fit) -> bool:
+    """Whether messages have both ends in larger runs of the kind that all runs were of, as far as roles are known.
+
+    Rules that the runs did not determine give messages there of which only one end exists. Roles that only larger runs
+    have are another matter, unless so few processes share a role that they explain nothing.
+    """
+    each = found.application
+    larger = [*_larger(each.learned, each.topology), *_as_far_apart(each.learned, each.topology)]
+    for count in possible_counts(each, alike_counts(each.learned, dict.fromkeys(larger))):
+        if _reaches(each.features, each.topology, [count], {*each.roles}):
+            try:
+                sound(each, count)
+            except InputError:
+                return False
+        elif MOST_ROLES_OF * len(each.roles) > max(each.learned):
+            return False
+    return True
+
+
+def _as_far_apart(counts: Sequence[int], topology: str) -> list[int]:
+    """About twice and four times the largest count, as far from it as counts are from each other, or that many times.
+
+    Programs that were only run on odd numbers of processes may have other rules on even ones.
+    """
+    largest = max(counts)
+    apart = math.gcd(*(largest - count for count in counts))
+    found = [largest + apart * -(-more * largest // apart) for more in (1, 3)]
+    return [n for n in found if TOPOLOGIES[topology](n)]
 
 
 def _reaches(features: str, topology: str, larger: Sequence[int], seen: set[Cell]) -> bool:

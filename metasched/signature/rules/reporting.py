@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -59,7 +60,7 @@ def _words(application: Application) -> set[str]:
     return {atom for expression in expressions for _, atom in expression.terms}
 
 
-def _possible(application: Application, counts: Iterable[int]) -> Iterator[int]:
+def possible_counts(application: Application, counts: Iterable[int]) -> Iterator[int]:
     """Those of some counts where all roots and logarithms that rules take are whole, and all grids possible."""
     words, grids = " ".join(_words(application)), _grids(application)
     asked = {
@@ -67,7 +68,8 @@ def _possible(application: Application, counts: Iterable[int]) -> Iterator[int]:
         _cube: "cbrt(n)" in words,
         _power_of_two: bool(re.search(r"log2\([nP]", words)),
     }
-    kinds = [kind for kind, needed in asked.items() if needed]
+    # Rules do not ask for what a run was not: sides may be powers of two where their product is none.
+    kinds = [kind for kind, needed in asked.items() if needed and all(map(kind, application.learned))]
     return (
         count
         for count in counts
@@ -80,9 +82,24 @@ def _grids(application: Application) -> set[str]:
     return {each.topology for each in application.each()} | (own - {""})
 
 
+def alike_counts(learned: Sequence[int], counts: Iterable[int]) -> list[int]:
+    """Those of some counts that are of every kind that all runs were of; or, where these were of none, as far apart.
+
+    Examples
+    --------
+    >>> alike_counts([4, 16, 64], [81, 128, 256]), alike_counts([12, 24, 48], [81, 96])
+    ([256], [96])
+    >>> alike_counts([11, 23, 47], [94, 95]), alike_counts([12, 27, 50], [100, 101])
+    ([95], [100, 101])
+    """
+    kinds = [kind for kind in KINDS.values() if all(map(kind, learned))]
+    apart = 1 if kinds else math.gcd(*(count - min(learned) for count in learned))
+    return [n for n in counts if all(kind(n) for kind in kinds) and (n - min(learned)) % max(apart, 1) == 0]
+
+
 def valid_counts(application: Application) -> str:
     """The process counts for which the rules are valid, as text."""
-    found = [*_possible(application, range(*COMPARED))]
+    found = [*possible_counts(application, range(*COMPARED))]
     if len(found) == COMPARED[1] - COMPARED[0]:
         return "any"
     for name, holds in KINDS.items():
@@ -93,10 +110,10 @@ def valid_counts(application: Application) -> str:
 
 def checked_count(application: Application, count: int) -> None:
     """Refuse a count for which the rules are not valid, and name the nearest below and above it that are."""
-    if count < 1 or [*_possible(application, [count])]:
+    if count < 1 or [*possible_counts(application, [count])]:
         return
     below, above = range(count - 1, 0, -1), range(count + 1, 2 * count + 64)
-    nearest = " or ".join(str(each) for way in (below, above) for each in islice(_possible(application, way), 1))
+    nearest = " or ".join(str(each) for way in (below, above) for each in islice(possible_counts(application, way), 1))
     raise InputError(
         f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {nearest}"
     )
@@ -128,7 +145,7 @@ def open_rules(application: Application) -> list[str]:
 def _open_shares(application: Application) -> list[str]:
     """Rules that divide, whose quotients were whole in all runs."""
     found = []
-    possible = [*_possible(application, range(*COMPARED))]
+    possible = [*possible_counts(application, range(*COMPARED))]
     for action, rule in sorted(_quotients(application), key=str):
         if (finer := _finer(rule)) is not None and all(
             _value(rule, n) == _value(finer, n) for n in application.learned

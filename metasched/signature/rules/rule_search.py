@@ -25,6 +25,7 @@ from metasched.signature.rules.application import Rule
 from metasched.signature.rules.attributes import Attribute
 from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
+from metasched.signature.rules.neighbours import Neighbours, across_steady_sides
 from metasched.signature.rules.number_rules import number, regression, shared_out
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
 from metasched.signature.rules.samples import Samples
@@ -93,6 +94,8 @@ class RuleSearch:
         self.pool: dict[tuple[object, ...], list[Attribute]] = {}
         self.single: dict[tuple[object, ...], list[Attribute]] = {}
         self.turned: dict[tuple[object, ...], list[Attribute]] = {}
+        #: What messages hold, by their direction.
+        self.neighbours = Neighbours()
         #: Numbers that no rule was found for.
         self.without: set[tuple[object, ...]] = set()
         self.sampled: OrderedDict[tuple[object, ...], Samples] = OrderedDict()
@@ -218,7 +221,11 @@ class RuleSearch:
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
             if tolerance and one.law is not None:
                 one, ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
-            by_column[column] = off_the_way(one, partner, samples)
+            one = across_steady_sides(off_the_way(one, partner, samples), partner, samples, values)
+            everywhere = len(samples.distinct) == self.counts
+            by_column[column] = self.neighbours.taught(
+                (shape_number, column), one, partner, samples, values, everywhere
+            )
             sound = sound and ruled
         found = [by_column[column] for column in range(shape.numbers)]
         if shape.lists:

@@ -15,7 +15,7 @@ from metasched.signature.rules.samples import Samples
 Floats = NDArray[np.float64]
 
 #: Loops up to this many steps are neighbours in a list before they are steps that follow a rule.
-FEW = 8
+FEW = 26
 #: Finds one rule for rows and their values.
 OneRule = Callable[[Samples, Floats], Attribute | None]
 
