@@ -45,17 +45,17 @@ def draw(source: random.Random, processors: int) -> Spell:
     return Spell(shares, rate, max(0.5, source.expovariate(1 / MEAN_LOAD)))
 
 
-def spin(share: float) -> None:
-    """Compute for a share of every period, until ended."""
-    while True:
+def spin(share: float, parent: int) -> None:
+    """Compute for a share of every period, until ended, or without the parent process."""
+    while os.getppid() == parent:
         end = time.perf_counter() + share * PERIOD
         while time.perf_counter() < end:
             sum(range(200))
         time.sleep((1 - share) * PERIOD)
 
 
-def stream(rate: float) -> None:
-    """Send so many Mbit/s over the loopback interface, until ended."""
+def stream(rate: float, parent: int) -> None:
+    """Send so many Mbit/s over the loopback interface, until ended, or without the parent process."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         sender = socket.create_connection(server.getsockname())
         receiver, _ = server.accept()
@@ -67,7 +67,7 @@ def stream(rate: float) -> None:
 
     threading.Thread(target=drain, daemon=True).start()
     chunk, sent, begin = bytes(CHUNK), 0, time.perf_counter()
-    while True:
+    while os.getppid() == parent:
         sender.sendall(chunk)
         sent += CHUNK
         time.sleep(max(0.0, 8e-6 * sent / rate - (time.perf_counter() - begin)))
@@ -85,9 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fork = multiprocessing.get_context("fork")
     while os.getppid() == parent:
         spell = draw(source, processors)
-        workers: list[BaseProcess] = [fork.Process(target=spin, args=(share,), daemon=True) for share in spell.shares]
+        # One that is just being started when this process is told to stop is known to nobody: it looks for itself.
+        workers: list[BaseProcess] = [
+            fork.Process(target=spin, args=(share, os.getpid()), daemon=True) for share in spell.shares
+        ]
         if spell.rate:
-            workers.append(fork.Process(target=stream, args=(spell.rate,), daemon=True))
+            workers.append(fork.Process(target=stream, args=(spell.rate, os.getpid()), daemon=True))
         for worker in workers:
             worker.start()
         try:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -70,7 +71,10 @@ def test_the_same_seed_draws_the_same_spells_of_load() -> None:
         assert spell.length >= 0.5  # type: ignore[attr-defined]
 
 
-def test_the_load_computes_until_it_is_told_to_stop_and_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize(("signal_number", "status"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_the_load_computes_until_it_is_stopped_and_leaves_nothing_behind(
+    signal_number: signal.Signals, status: int
+) -> None:
     generator = subprocess.Popen([sys.executable, EXAMPLES / "load.py", "--seed", "1"])
     watched = psutil.Process(generator.pid)
     workers: list[psutil.Process] = []
@@ -79,8 +83,8 @@ def test_the_load_computes_until_it_is_told_to_stop_and_leaves_nothing_behind() 
         time.sleep(0.05)
         workers = watched.children()
     assert workers
-    generator.terminate()
-    assert generator.wait(timeout=60) == 0
+    generator.send_signal(signal_number)
+    assert generator.wait(timeout=60) == status
     assert not psutil.wait_procs(workers, timeout=60)[1]
 
 
