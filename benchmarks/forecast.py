@@ -92,7 +92,7 @@ def left_to_luck(series: list[Floats], seed: int = 0) -> None:
 def over_run(time: Floats, past: Floats, horizon: float) -> tuple[float, float, float]:
     """The forecast that places jobs, of one series over a run that starts now: what is expected, and its ends."""
     one = past[:, None]
-    found = forecast_sets(time, one, one, time[-1], horizon, chosen=(0,), samples="averages")
+    found = forecast_sets(time, one, one, time[-1], horizon, chosen=(0,))
     expected = float(found.cpu[0] * found.cpu_sets.part[0])
     low, high = expected * found.cpu_sets.ends[:, 0]
     return expected, float(low), float(high)

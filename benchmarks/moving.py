@@ -225,7 +225,7 @@ def _forecast(site: Site, now: float, horizon: float) -> Sets:
     if key not in _FORECASTS:
         end, cpu, link = site.recorded
         kept = (end <= now) & (end > now - STEP * ROWS)
-        _FORECASTS[key] = forecast_sets(end[kept], cpu[kept], link[kept], now, horizon, samples="averages")
+        _FORECASTS[key] = forecast_sets(end[kept], cpu[kept], link[kept], now, horizon)
     return _FORECASTS[key]
 
 

@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fork = multiprocessing.get_context("fork")
     while os.getppid() == parent:
         spell = draw(source, processors)
-        # One that is just being started when this process is told to stop is known to nobody: it looks for itself.
+        # A worker that is just being started when this process ends is not killed by it, so each checks for itself.
         workers: list[BaseProcess] = [
             fork.Process(target=spin, args=(share, os.getpid()), daemon=True) for share in spell.shares
         ]

@@ -139,7 +139,7 @@ class Site:
     def outlook(self, now: float) -> RecordedLoads:
         """Forecasts from what was reported until now."""
         end, cpu, link = self.recorded
-        return RecordedLoads(end, self.nodes, cpu, link, now, "averages")
+        return RecordedLoads(end, self.nodes, cpu, link, now)
 
     def expected(self, start: float, end: float) -> ClusterState:
         """The averages over an interval, whether past or to come."""

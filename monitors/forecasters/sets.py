@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from monitors.forecasters.samples import Floats, Kind, Samples, carried_forward, sampled
+from monitors.forecasters.samples import Floats, Samples, carried_forward
 
 Ints = NDArray[np.intp]
 
@@ -83,7 +83,6 @@ def forecast_sets(
     *,
     chosen: Sequence[int] | None = None,
     least: tuple[float, float] = (0.01, 0.001),
-    samples: Kind = "moments",
 ) -> Sets:
     """Forecast nodes and sets of them over [now, now + horizon].
 
@@ -92,13 +91,13 @@ def forecast_sets(
     Parameters
     ----------
     time : array of shape (t,), seconds, strictly increasing; samples after ``now`` are ignored.
-    cpu, bandwidth : arrays of shape (t, n); a missing sample is not finite, and each node has one by ``now``.
+    cpu, bandwidth : arrays of shape (t, n), averages over the step that ends with each sample; a missing sample is not
+        finite, and each node has one by ``now``.
     now : seconds.
     horizon : seconds, above 0.
     chosen : numbers of the nodes of the one set asked about, each once; None for those that a scheduler takes, the
         nodes of which most CPU is expected first.
     least : smaller values of CPU and of bandwidth count as these.
-    samples : what a sample tells: what was seen at its moment, or the average over the step that ends with it.
 
     Raises
     ------
@@ -122,7 +121,7 @@ def forecast_sets(
 
     >>> t = 60.0 * np.arange(300)
     >>> busy = np.repeat(np.random.default_rng(1).random((30, 8)) < 1 / 3, 10, axis=0)
-    >>> found = forecast_sets(t, np.where(busy, 0.5, 1.0), np.full((300, 8), 90.0), t[-1], 1200.0, samples="averages")
+    >>> found = forecast_sets(t, np.where(busy, 0.5, 1.0), np.full((300, 8), 90.0), t[-1], 1200.0)
     >>> found.cpu_sets.part[[0, 7]].round(1).tolist(), found.bandwidth_sets.part[[0, 7]].round(6).tolist()
     ([1.0, 0.8], [1.0, 1.0])
     >>> found.cpu_sets.ends[:, 7].round(1).tolist(), found.bandwidth_sets.ends[:, 7].round(6).tolist()
@@ -130,7 +129,7 @@ def forecast_sets(
     """
     if not (np.isfinite(horizon) and horizon > 0):
         raise ValueError(f"horizon is {horizon}, expected a finite number of seconds above 0")
-    seen = [_history(time, each, now, floor, samples) for each, floor in zip((cpu, bandwidth), least, strict=True)]
+    seen = [_history(time, each, now, floor) for each, floor in zip((cpu, bandwidth), least, strict=True)]
     spans = _spans(seen[0], now, horizon)
     size = seen[0].values.shape[1]
     if spans is None:
@@ -142,7 +141,7 @@ def forecast_sets(
     learned = np.union1d(learned, np.asarray(() if chosen is None else chosen, dtype=np.intp))
     expected, promised, came = [], [], []
     for series, floor in zip(seen, least, strict=True):
-        few = series if learned.size == size else sampled(series.time, series.values[:, learned], samples)
+        few = series if learned.size == size else Samples(series.time, series.values[:, learned])
         outcome = np.maximum(few.mean(start, stop), floor)
         like = _Like(few.values[origins].ravel(), outcome.ravel())
         past, present = (
@@ -162,7 +161,7 @@ def forecast_sets(
     return Sets(expected[0], expected[1], *sets_of)
 
 
-def _history(time: ArrayLike, values: ArrayLike, now: float, least: float, kind: Kind) -> Samples:
+def _history(time: ArrayLike, values: ArrayLike, now: float, least: float) -> Samples:
     """The latest samples up to ``now``, holes filled with the latest one before them."""
     moments, given = np.asarray(time, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if moments.ndim != 1 or given.ndim != 2 or len(moments) != len(given):
@@ -176,7 +175,7 @@ def _history(time: ArrayLike, values: ArrayLike, now: float, least: float, kind:
         filled = carried_forward(np.where(np.isfinite(filled), filled, np.nan))[part.start - first :]
     if not filled.size or np.isnan(filled[-1]).any():
         raise ValueError(f"a node has no sample up to time {now}, expected at least one in each of one or more")
-    return sampled(moments[part], np.maximum(filled, least), kind)
+    return Samples(moments[part], np.maximum(filled, least))
 
 
 def _own(series: Samples, origins: Ints) -> Floats:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
-from monitors.forecasters.samples import Kind
 from monitors.forecasters.sets import Sets, forecast_sets
 
 Floats = NDArray[np.float64]
@@ -77,7 +76,6 @@ class RecordedLoads:
     nodes : names of the n nodes recorded; a node that is not keeps its measured loads.
     available_cpu, available_bandwidth : arrays of shape (t, n); NaN where there is no sample.
     now : the time of the state (s); later samples are ignored.
-    samples : see :func:`monitors.forecasters.sets.forecast_sets`.
 
     Examples
     --------
@@ -92,7 +90,6 @@ class RecordedLoads:
     available_cpu: Floats
     available_bandwidth: Floats
     now: float
-    samples: Kind = "moments"
 
     def __call__(self, cluster: ClusterState, horizon: float) -> ClusterState:
         """The cluster with the loads to expect over the next ``horizon`` seconds."""
@@ -112,6 +109,5 @@ class RecordedLoads:
             self.now,
             horizon,
             least=(LEAST_CPU, LEAST_BANDWIDTH),
-            samples=self.samples,
         )
         return with_forecast(cluster, forecast, places_of(cluster.nodes, [self.nodes[index] for index in known]))

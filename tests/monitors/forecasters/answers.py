@@ -45,7 +45,6 @@ def answer(number: int) -> dict[str, Any]:
     time, cpu, bandwidth = loads(source, nodes, samples)
     chosen = tuple(source.permutation(nodes)[: int(source.integers(1, nodes + 1))].tolist())
     more: dict[str, Any] = {
-        "samples": ("moments", "averages")[number % 2],
         "chosen": None if source.random() < 0.5 else chosen[:7],
         "least": (0.01, 0.001) if source.random() < 0.7 else (0.3, 50.0),
     }

@@ -54,7 +54,7 @@ def test_half_of_the_spans_come_out_above_the_middle_of_what_a_few_bad_ones_make
     random = np.random.default_rng(3)
     time = 60.0 * np.arange(600)
     series = np.where(random.random((600, 4)) < 0.1, 0.2, 0.9) + 0.02 * random.normal(size=(600, 4))
-    found = forecast_sets(time, series, series, time[-1], 60.0, samples="averages")
+    found = forecast_sets(time, series, series, time[-1], 60.0)
     middle = found.cpu.max() * found.cpu_sets.part[0] * found.cpu_sets.middle[0]
     assert found.cpu_sets.middle[0] > 1.1
     assert middle == pytest.approx(np.median(series), rel=0.05)
@@ -92,7 +92,7 @@ def test_a_node_that_is_often_busy_is_not_expected_to_stay_free() -> None:
     cpu = np.tile([0.2, 0.9], (300, 1))
     cpu[::20] = cpu[::20, ::-1]
     cpu[-1] = 0.9
-    found = forecast_sets(TIME, cpu, np.full((300, 2), 80.0), TIME[-1], 1000.0, samples="averages")
+    found = forecast_sets(TIME, cpu, np.full((300, 2), 80.0), TIME[-1], 1000.0)
     assert found.cpu[0] < 0.4
     assert found.cpu[1] > 0.6
 
@@ -122,7 +122,7 @@ def test_nine_intervals_in_ten_hold_the_outcome(memory: float, steps: int) -> No
         series = autoregressive(memory, seed=seed, length=400)
         time = np.arange(400) * 10.0
         start = 400 - steps
-        _, low, high = whole(time[:start], series[:start], time[start - 1], steps * 10.0, samples="averages")
+        _, low, high = whole(time[:start], series[:start], time[start - 1], steps * 10.0)
         inside.append(low <= series[start:].mean(axis=0).min() <= high)
     assert LEVEL == 0.9
     assert 0.8 <= np.mean(inside) <= 0.98
@@ -158,7 +158,7 @@ def test_of_a_large_cluster_the_set_asked_about_is_always_learned_from() -> None
 
 @pytest.mark.parametrize(
     "change",
-    [{"horizon": 0.0}, {"now": -1.0}, {"cpu": np.ones(300)}, {"cpu": np.full((300, 1), np.nan)}, {"samples": "sums"}],
+    [{"horizon": 0.0}, {"now": -1.0}, {"cpu": np.ones(300)}, {"cpu": np.full((300, 1), np.nan)}],
 )
 def test_bad_arguments_are_refused_in_one_line(change: dict[str, object]) -> None:
     ones = np.ones((300, 1))

@@ -81,7 +81,7 @@ def test_a_busy_node_is_expected_to_recover_and_sets_to_lose() -> None:
     random = np.random.default_rng(2)
     levels = np.repeat(np.where(random.random((60, 10)) < 0.3, 0.4, 1.0), 10, axis=0)
     t = 60.0 * np.arange(600)
-    found = forecast_sets(t, levels, np.full((600, 10), 80.0), t[-1], 3600.0, samples="averages")
+    found = forecast_sets(t, levels, np.full((600, 10), 80.0), t[-1], 3600.0)
     busy = levels[-1] < 1.0
     assert np.all(found.cpu[busy] > 0.5)
     assert np.all(found.cpu[~busy] < 0.95)
@@ -106,7 +106,7 @@ def test_samples_to_come_are_not_looked_at() -> None:
 def test_processors_of_one_node_are_taken_together() -> None:
     random = np.random.default_rng(4)
     t, cpu = 60.0 * np.arange(200), random.uniform(0.2, 1.0, (200, 3))
-    recorded = RecordedLoads(t, ("a", "b", "c"), cpu, np.full((200, 3), 80.0), t[-1], "averages")
+    recorded = RecordedLoads(t, ("a", "b", "c"), cpu, np.full((200, 3), 80.0), t[-1])
     ahead = recorded(ClusterState.make("c", ["a", "b", "c", "d"], processors=[2, 2, 2, 1]), 600.0)
     assert ahead.minima is not None
     cpu, _ = ahead.minima.at(np.arange(1, 10))
@@ -138,7 +138,7 @@ def test_what_is_expected_of_a_set_counts_the_nodes_that_the_job_may_take(seed: 
     size = int(draw.integers(2, 7))
     names, t = [f"n{k}" for k in range(size)], 60.0 * np.arange(100)
     cpu = draw.uniform(0.2, 1.0, (100, size))
-    recorded = RecordedLoads(t, tuple(names), cpu, np.full((100, size), 80.0), t[-1], "averages")
+    recorded = RecordedLoads(t, tuple(names), cpu, np.full((100, size), 80.0), t[-1])
     state = ClusterState.make("c", names, processors=draw.integers(1, 9, size))
     gone = str(draw.choice(names))
     took = RecentPlacement("c", (str(draw.choice(names)),), (int(draw.integers(1, 9)),), 0.0, 900.0, dedicated=True)
@@ -181,7 +181,7 @@ def test_nine_intervals_in_ten_hold_what_the_chosen_nodes_had(size: int) -> None
         for k in range(1, 400):
             series[k] = 0.9 * series[k - 1] + np.sqrt(1 - 0.9**2) * noise[k]
         cpu, t = np.clip(0.5 + 0.1 * series, 0.05, 1.0), 10.0 * np.arange(400)
-        found = forecast_sets(t[:380], cpu[:380], cpu[:380], t[379], 200.0, samples="averages")
+        found = forecast_sets(t[:380], cpu[:380], cpu[:380], t[379], 200.0)
         best = np.argsort(-found.cpu, kind="stable")[:size]
         low, high = found.cpu[best].min() * found.cpu_sets.part[size - 1] * found.cpu_sets.ends[:, size - 1]
         inside.append(low <= cpu[380:, best].mean(axis=0).min() <= high)
