@@ -9,7 +9,7 @@ from metasched.predictors.analytic.simulated import SimulatedPredictor
 from metasched.predictors.contract import Assumed
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, SignedApplication, SimulatedApplication
-from metasched.signature.rules.reporting import unruled
+from metasched.signature.rules.reporting import caveats
 from metasched.signature.times.hardware import assumed
 from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
@@ -46,7 +46,7 @@ def _signed(table: SignedApplication) -> SignaturePredictor:
             timed=measured_in(document, path),
             application=table.application,
             cluster=table.platform,
-            notes=unruled(document),
+            notes=caveats(document),
         )
     except InputError as error:
         raise InputError(f"signature of {table.application}: {error}", where=str(path)) from None

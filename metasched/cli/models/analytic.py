@@ -96,13 +96,13 @@ class Analytic:
         if network is not None and hardware is None:
             raise InputError("--signature-network needs --signature-hardware")
         from metasched.predictors.analytic.signature import SignaturePredictor
-        from metasched.signature.rules.reporting import unruled
+        from metasched.signature.rules.reporting import caveats
         from metasched.signature.times.hardware import assumed
         from metasched.store.files.hardware import hardware_of
         from metasched.store.files.signatures import measured_in, read_application
 
         rules, document = read_application(self.signature)
-        timed, notes = measured_in(document, self.signature), unruled(document)
+        timed, notes = measured_in(document, self.signature), caveats(document)
         where = assumed() if hardware is None else hardware_of(hardware, network, 1)
 
         def made(application: str, cluster: str, runs: Sequence[Run]) -> Predictor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -14,7 +14,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption, grouped, whole_numbers
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
-from metasched.signature.rules.reporting import checked_count, lacked, unruled
+from metasched.signature.rules.reporting import caveats, checked_count, open_rules
 from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
 
@@ -83,7 +83,7 @@ def predict_verb(
     known, document = read_application(application)
     name, predicts, tried = engine.of(known, measured_in(document, application))
     found = _answered(known, name, predicts, counts_from(processes), tried)
-    warnings = [*dict.fromkeys(line for each in found for line in each.warnings), *lacked(document), *unruled(document)]
+    warnings = _warnings(known, document, found)
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
         return
@@ -120,6 +120,7 @@ def plot_verb(
     first = min(known_times)
     scaling = Scaling(np.array(counts), times, first * known_times[first])
     figures.save(speedup_and_efficiency(found, measured, scaling, application.stem), picture)
+    warnings = _warnings(known, document, found)
     if as_json:
         output.print_json(
             {
@@ -131,11 +132,13 @@ def plot_verb(
                 "pays_until": scaling.pays_until,
                 "fastest": scaling.fastest,
                 "picture": str(picture),
+                "warnings": warnings,
             }
         )
         return
     output.say(scaling.verdict)
     output.say(f"picture written to {picture}")
+    output.warn(warnings)
 
 
 def _measured_engine(
@@ -161,6 +164,13 @@ def _answered(
         checked_count(known, count)
     with output.working("predicting"):
         return predictions(engine, name, counts, measured, corrected=name == "blocks")
+
+
+def _warnings(known: Application, document: dict[str, Any], found: Sequence[Prediction]) -> list[str]:
+    """What to know before one relies on predictions, each line once."""
+    counts = [each.processes for each in found]
+    of_engine = dict.fromkeys(line for each in found for line in each.warnings)
+    return [*of_engine, *caveats(document), *open_rules(known, counts)]
 
 
 def counts_from(text: str) -> list[int]:

@@ -124,7 +124,7 @@ def _check_kinds(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> 
 def _show(document: dict[str, Any], groups: Mapping[int, Sequence[GroupOfPhase]]) -> None:
     """Print the rules of a fitted application, and all that is to be known before they are relied on."""
     from metasched.signature.computation.instruction_table import drifting
-    from metasched.signature.rules.reporting import lacked, unruled
+    from metasched.signature.rules.reporting import caveats
 
     table = Table(box=box.SIMPLE)
     for heading in ("role", "action", "number", "rule"):
@@ -137,14 +137,13 @@ def _show(document: dict[str, Any], groups: Mapping[int, Sequence[GroupOfPhase]]
     output.say(f"{100.0 * document['ruled']:.2f} % of the actions follow rules; valid for {document['valid']}")
     if document["in_order"]:
         output.warn(["messages that are started together are put in order of their partners"])
-    output.warn([*lacked(document), *unruled(document)])
+    output.warn([*caveats(document), *document["open"]])
     for phase, share, totals in drifting(groups):
         if share >= SAID:
             listed = ", ".join(f"{total:.4g} with {n}" for n, total in sorted(totals.items()))
             share_of_time = f"phase {phase} together, {100.0 * share:.2f} % of the time"
             outside = "totals that drift are outside the method, rules and power laws continue them"
             output.warn([f"the instructions of {share_of_time}, are {listed} processes: {outside}"])
-    output.warn(document["open"])
 
 
 def expand_verb(
@@ -158,18 +157,20 @@ def expand_verb(
     """Write the trace for more processes, in SimGrid's format."""
     from metasched.signature.computation.instruction_table import instruction_table
     from metasched.signature.rules.expanding import lines, sound
-    from metasched.signature.rules.reporting import checked_count
+    from metasched.signature.rules.reporting import caveats, checked_count, open_rules
 
-    known = read_application(application)[0]
+    known, document = read_application(application)
     checked_count(known, processes)
     with output.working("expanding"):
         trace = sound(known, processes)
         write_ti_trace(to, lines(trace))
     shown = {"processes": processes, "events": trace.events, "trace": str(to)}
+    warnings = [*caveats(document), *open_rules(known, [processes])]
     if as_json:
         rows = [row.as_dict() for row in instruction_table(trace, Machine())]
-        output.print_json(shown | {"instructions": rows})
+        output.print_json(shown | {"instructions": rows, "warnings": warnings})
     else:
         output.say(
             f"{number_of(trace.events, 'action')} of {number_of(processes, 'process', 'processes')} written to {to}"
         )
+        output.warn(warnings)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from math import isqrt
 from typing import Any
@@ -119,9 +120,15 @@ def checked_count(application: Application, count: int) -> None:
     )
 
 
-def open_rules(application: Application) -> list[str]:
-    """Grids that the runs could not tell from others, shares that came out even, and the smallest run that would."""
-    found = []
+def open_rules(application: Application, counts: Iterable[int] | None = None) -> list[str]:
+    """Grids that the runs could not tell from others, shares that came out even, and the smallest run that would.
+
+    Parameters
+    ----------
+    application : with the rules that were chosen.
+    counts : only the choices on which runs of these numbers of processes depend; all where None.
+    """
+    asked, found = None if counts is None else [*counts], []
     for name in sorted(_grids(application)):
         same = [
             other
@@ -131,33 +138,42 @@ def open_rules(application: Application) -> list[str]:
             and all(sides(n) == TOPOLOGIES[name](n) for n in application.learned)
         ]
         for other in same[:1]:
-            deciding = next(
-                (n for n in range(2, 257) if TOPOLOGIES[other](n) and TOPOLOGIES[other](n) != TOPOLOGIES[name](n)), 0
-            )
-            if deciding:
+            differ = partial(_other_sides, name, other)
+            deciding = next(filter(differ, range(2, 257)), 0)
+            if deciding and _matters(differ, asked):
                 found.append(
                     f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
                     "would decide"
                 )
-    return found + _open_shares(application)
+    return found + _open_shares(application, asked)
 
 
-def _open_shares(application: Application) -> list[str]:
+def _matters(differ: Callable[[int], bool], asked: Sequence[int] | None) -> bool:
+    return asked is None or any(map(differ, asked))
+
+
+def _other_sides(name: str, other: str, count: int) -> bool:
+    """Whether a grid has other sides than another that is possible too."""
+    return bool(TOPOLOGIES[other](count)) and TOPOLOGIES[other](count) != TOPOLOGIES[name](count)
+
+
+def _open_shares(application: Application, asked: Sequence[int] | None) -> list[str]:
     """Rules that divide, whose quotients were whole in all runs."""
     found = []
     possible = [*possible_counts(application, range(*COMPARED))]
     for action, rule in sorted(_quotients(application), key=str):
-        if (finer := _finer(rule)) is not None and all(
-            _value(rule, n) == _value(finer, n) for n in application.learned
-        ):
-            deciding = next((n for n in possible if _value(rule, n) != _value(finer, n)), 0)
+        finer = _finer(rule)
+        differ = partial(_other_value, rule, finer or rule)
+        if finer is not None and not any(map(differ, application.learned)) and _matters(differ, asked):
+            deciding = next(filter(differ, possible), 0)
             found.append(
                 f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
                 + (f", a run of {deciding} processes would decide" if deciding else "")
             )
-        if not all(_even(rule, n) for n in application.learned):
+        uneven = partial(_uneven, rule)
+        if any(map(uneven, application.learned)) or not _matters(uneven, asked):
             continue
-        deciding = next((n for n in possible if not _even(rule, n)), 0)
+        deciding = next(filter(uneven, possible), 0)
         if deciding:
             found.append(
                 f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
@@ -200,15 +216,17 @@ def _value(rule: Attribute, count: int, rounded: bool = True) -> float:
     return float(rule(_at(rule, count), count, rounded)[0])
 
 
-def _even(rule: Attribute, count: int) -> bool:
-    """Whether all that a rule divides comes out even at a count."""
+def _other_value(rule: Attribute, other: Attribute, count: int) -> bool:
+    return _value(rule, count) != _value(other, count)
+
+
+def _uneven(rule: Attribute, count: int) -> bool:
+    """Whether not all that a rule divides comes out even at a count."""
     env = _at(rule, count)
     terms = rule.expression.terms if rule.expression is not None else ()
     shares = [share for _, atom in terms for share in re.findall(r"floor([\dw]):(\d+)", atom)]
     whole = _value(rule, count, rounded=False)
-    return (
-        all(int(size) % place_on(line, env)[0][0] == 0 for line, size in shares) and abs(whole - round(whole)) < CARRIED
-    )
+    return any(int(size) % place_on(line, env)[0][0] for line, size in shares) or abs(whole - round(whole)) >= CARRIED
 
 
 def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:
@@ -269,8 +287,8 @@ def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def lacked(document: dict[str, Any]) -> list[str]:
-    """What the traces of the runs lack, in words.
+def caveats(document: dict[str, Any]) -> list[str]:
+    """What to know before one relies on rules, in words: calls that were not recorded, and what follows no rule.
 
     Parameters
     ----------
@@ -278,9 +296,16 @@ def lacked(document: dict[str, Any]) -> list[str]:
 
     Examples
     --------
-    >>> lacked({"unrecorded": {"8": {"MPI_Put": 3}}})
+    >>> caveats({"unrecorded": {"8": {"MPI_Put": 3}}})
     ['the trace of 8 processes lacks calls: 3 of MPI_Put']
+    >>> caveats({"without_rule": {"send": 0.02}, "time_without_rule": {"send": 0.01}})
+    ['send, 2.00 % of the actions and 1.00 % of the time, follows no rule: its statistics are used']
     """
+    return [*_lacked(document), *_unruled(document)]
+
+
+def _lacked(document: dict[str, Any]) -> list[str]:
+    """What the traces of the runs lack."""
     runs = document.get("unrecorded")
     return [
         line
@@ -290,18 +315,8 @@ def lacked(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def unruled(document: dict[str, Any]) -> list[str]:
-    """What follows no rule, in words.
-
-    Parameters
-    ----------
-    document : of ``metasched signature fit``.
-
-    Examples
-    --------
-    >>> unruled({"without_rule": {"send": 0.02}, "time_without_rule": {"send": 0.01}})
-    ['send, 2.00 % of the actions and 1.00 % of the time, follows no rule: its statistics are used']
-    """
+def _unruled(document: dict[str, Any]) -> list[str]:
+    """What follows no rule."""
     without, times = document.get("without_rule"), document.get("time_without_rule")
     if not isinstance(without, dict):
         return []

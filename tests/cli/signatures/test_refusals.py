@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from metasched.cli.app import main
+from tests.pages import ROOT
 from tests.tracing.test_recorded_traces import halves
 
 Answer = tuple[int, str]
 COUNTS = (4, 8, 16)
+MACHINE = ROOT / "benchmarks/signature/machine.toml"
 
 
 def trace(path: Path, n: int, call: str = "barrier", work: float = 1e9, without: int = -1) -> None:
@@ -102,6 +104,13 @@ def test_rules_that_the_counts_leave_open_name_the_run_that_would_decide(
     status, err = told("fit", *(f"{n}.json" for n in lines), "-o", "app.json")
     assert status == 0
     assert "would decide" in err
+    for words in (("predict", "--hardware", MACHINE), ("plot", "--hardware", MACHINE, "-o", "a.png"), ("expand",)):
+        more = ("-o", "128.ti") if words == ("expand",) else ()
+        counts = "128,256" if words[0] == "plot" else "128"
+        status, err = told(words[0], "app.json", "--processes", counts, *words[1:], *more)
+        assert (status, "would decide" in err) == (0, True)
+    status, err = told("predict", "app.json", "--processes", "16", "--hardware", MACHINE)
+    assert (status, "would decide" in err) == (0, False)  # both rules are right for a number that was learned
 
 
 def test_processes_that_are_missing_or_cut_short_are_named(told: Callable[..., Answer]) -> None:
