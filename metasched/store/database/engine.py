@@ -33,18 +33,20 @@ _NO_ACCESS = "cannot be opened: there is no such folder, no permission, or its d
 READ_ONLY = "is read-only: its server is a standby, or was set so"
 #: What a driver says before it lists the servers that it has tried.
 _ATTEMPTS = "All failures were: - "
-#: What the messages of SQLite and PostgreSQL mean to the user.
+_LOCKED, _FULL = "is locked by another process", "cannot grow: the disk is full"
+#: What the states of PostgreSQL mean to the user (appendix "PostgreSQL Error Codes" of its manual): its messages are in
+#: the language of the server.
+_STATES = {"25006": READ_ONLY, "55P03": _LOCKED, "53100": _FULL}
+#: What the messages of SQLite and of the driver for PostgreSQL mean to the user.
 _MEANINGS = {
     "readonly": "is read-only",
-    "read-only transaction": READ_ONLY,
-    "is locked": "is locked by another process",
+    "is locked": _LOCKED,
     "not a database": _NO_DATABASE,
     "malformed": _DAMAGED,
     "unable to open": _NO_ACCESS,
     "Could not decode": _DAMAGED,
-    "disk is full": "cannot grow: the disk is full",
+    "disk is full": _FULL,
     "too large to convert": "holds no whole number of more than 64 bits",
-    "due to lock timeout": "is locked by another process",
     "connection timeout expired": "cannot be reached: the server does not answer",
 }
 #: What SQLite's driver raises for numbers of more than 64 bits, and for names that are no Unicode.
@@ -174,7 +176,8 @@ def said_clearly(engine: Engine) -> Iterator[None]:
         given = getattr(error, "orig", None) or error
         said = f"{given.object!a}: expected UTF-8" if isinstance(given, UnicodeEncodeError) else str(given)
         said = " ".join(said.split()).rpartition(_ATTEMPTS)[2]
-        meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), said)
+        found = _STATES.get(getattr(given, "sqlstate", None) or "")
+        meaning = found or next((meaning for sign, meaning in _MEANINGS.items() if sign in said), said)
         # Only a value that no column can hold is the fault of whoever gave it.
         kind = InputError if isinstance(error, DataError) or isinstance(given, _UNSTORABLE) else StoreError
         raise kind(meaning, where=name_of(engine.url)) from error

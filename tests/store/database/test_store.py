@@ -23,9 +23,10 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
 
 from metasched.records import InputError, Load, Run, Settings
-from metasched.store.database.engine import connect, default_location, reading, writing
+from metasched.store.database.engine import READ_ONLY, connect, default_location, reading, writing
 from metasched.store.database.model_records import HISTORY
 from metasched.store.database.run_records import RecordedRun, Selection
 from metasched.store.database.schema import HEAD, VERSION_TABLE, bring_up, revision_of, script, upgrade
@@ -338,6 +339,24 @@ def test_a_password_is_not_told() -> None:
     with pytest.raises((InputError, StoreError)) as caught:
         Store.open("postgresql+psycopg://user:secret@localhost:1/metasched")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "meaning"),
+    [
+        ("ReadOnlySqlTransaction", "FEHLER: kann INSERT nicht in einer Read-Only-Transaktion ausführen", READ_ONLY),
+        ("LockNotAvailable", "ERREUR: annulation de la requête", "is locked by another process"),
+        ("DiskFull", "FEHLER: kein Speicherplatz mehr verfügbar", "cannot grow: the disk is full"),
+        ("DiskFull", "could not extend file", "cannot grow: the disk is full"),
+    ],
+)
+def test_what_a_server_says_in_another_language_is_known_by_its_state(
+    path: Path, error: str, said: str, meaning: str
+) -> None:
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is in the extra postgresql")
+    refusal = getattr(psycopg.errors, error)(said)
+    with Store.open(path) as store, pytest.raises(StoreError, match=meaning), reading(store.engine):
+        raise OperationalError("INSERT INTO runs", {}, refusal)
 
 
 @pytest.mark.parametrize("location", [":memory:", "sqlite://", "sqlite:///:memory:"])
