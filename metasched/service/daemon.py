@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 # Models load what they need of scipy when they first need it: not while a hook waits for its answer.
@@ -108,7 +109,8 @@ class Daemon:
         self.lent_models = LentModels(self.models)
         self.job_history, self.simulations = JobHistory(store), Simulations()
         kept = DAY * configuration.keep.past_jobs
-        self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock, kept)
+        self.queues = Queues(self.job_history, store.wait_errors)
+        self.accounting = Accounting(self.job_history, self.clock, kept)
         self.metrics = Metrics(self.clusters, self.models, self.writes)
         self.intake = LoadIntake(
             configuration, self.clusters, self.writes, self.metrics, self.access.known.has_agent_of,
@@ -167,6 +169,7 @@ class Daemon:
         self.jobs.energies.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
         names = *self.configuration.schedulers, *self.load_sources.names
         self.metrics.show(self.possible_faults, lambda: self.leads, self._heard, names)
+        self.queues.restore()
         self.views.make()
         self.access.refresh()
         if leads:
@@ -204,6 +207,8 @@ class Daemon:
         if self.leads:
             self.writes.stop()
             self.models.stop()
+            with suppress(StoreError):  # what was learned since the last time is learned again
+                self.queues.save()
         self.leadership.release()
 
     def follow(self) -> None:
@@ -299,6 +304,7 @@ class Daemon:
                 self.work.every(self.configuration.moving.every, partial(self.move, source))
         self.work.every(periods.models, self.models.save)
         self.work.every(periods.models, self.models.sweep)
+        self.work.every(periods.models, self.queues.save)
         self.work.every(periods.means, self.upkeep.update_means)
         self.work.every(periods.retention, self.upkeep.apply_retention)
         if self.sites.tables:

@@ -13,6 +13,8 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.records import InputError
 from metasched.service.state.job_history import JobHistory
+from metasched.store.database.wait_error_records import WaitErrorRecords
+from metasched.store.errors import StoreError
 
 #: Forecasts that are remembered of jobs that wait, for each scheduler.
 MOST_FORECASTS = 50_000
@@ -42,12 +44,30 @@ class Queues:
     Parameters
     ----------
     history : expects how long jobs run on.
+    kept : the errors of forecasts in the database.
     """
 
-    def __init__(self, history: JobHistory) -> None:
-        self._history = history
+    def __init__(self, history: JobHistory, kept: WaitErrorRecords) -> None:
+        self._history, self._kept = history, kept
+        #: Schedulers of which something was learned since it was last saved.
+        self._unsaved: set[str] = set()
         self._queues: dict[str, _Queue] = {}
         self._forecasts: dict[str, _Forecasts] = {}
+
+    def restore(self) -> None:
+        """Read what forecasts have missed before the start; StoreError where that cannot be read."""
+        for source, errors in self._kept.all().items():
+            self._forecasts.setdefault(source, _Forecasts(errors))
+
+    def save(self) -> None:
+        """Store what was learned of forecasts since the last time; StoreError where that is not possible."""
+        unsaved, self._unsaved = self._unsaved, set()
+        try:
+            if unsaved:
+                self._kept.save({source: self._forecasts[source].errors for source in unsaved})
+        except StoreError:
+            self._unsaved |= unsaved
+            raise
 
     def put(
         self, source: str, partitions: Sequence[Partition], jobs: Sequence[QueuedJob] | None, now: float
@@ -175,6 +195,7 @@ class Queues:
             # One that waits for something else than processors by now is forgotten: nobody forecasts that.
             if job is not None and job.ran is not None and job.started is not None:
                 known.errors.learn(forecast, max(job.started - at, 0.0))
+                self._unsaved.add(source)
         for number, (_, start) in starts.items() if self._history.ready else ():
             if number not in known.made and len(known.made) < MOST_FORECASTS:
                 known.made[number] = known.errors.expect(start), now

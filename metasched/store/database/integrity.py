@@ -14,7 +14,7 @@ from sqlalchemy import String, and_, cast, func, or_, select
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.records import InputError
-from metasched.store.database import load_blocks, waiting_jobs
+from metasched.store.database import load_blocks, wait_error_records, waiting_jobs
 from metasched.store.database.engine import reading
 from metasched.store.database.store import Store
 from metasched.store.database.tables import LoadBlockRow, PlacementRow, RunRow, kept_tables, table
@@ -101,13 +101,18 @@ def check(store: Store) -> tuple[str, ...]:
             for row in connection.execute(waiting_jobs.QUERY):
                 read(partial(waiting_jobs.read, row))
 
+    def each_wait_error() -> None:
+        with reading(store.engine) as connection:
+            for row in connection.execute(wait_error_records.QUERY):
+                read(partial(wait_error_records.read, row))
+
     def each_block() -> None:
         with reading(store.engine, long=True) as connection:
             for minute in connection.scalars(select(LoadBlockRow.minute)).all():
                 load_blocks.read(connection, minute, minute + load_blocks.MINUTE)
 
     read(lambda: found.extend(_mistyped(store)))
-    rows = (each_run, each_model, each_placement, each_waiting_job, each_block)
+    rows = (each_run, each_model, each_placement, each_waiting_job, each_wait_error, each_block)
     for part in (*rows, store.tokens.all, store.modes.newest):
         read(part)
     return tuple(found[:MOST])

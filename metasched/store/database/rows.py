@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import JSON, Connection, Table
+from sqlalchemy import JSON, Connection, Table, insert, update
 
 from metasched.records import InputError
 
@@ -45,6 +45,12 @@ def insert_new(connection: Connection, into: Table, rows: Sequence[Mapping[str, 
         return 0
     statement = _insert(connection, into)
     return connection.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
+
+
+def put(connection: Connection, into: Table, key: str, value: str, row: Mapping[str, Any], **new: float) -> None:
+    """Update the row with a key, or insert it with further values."""
+    if not connection.execute(update(into).where(into.c[key] == value).values(**row)).rowcount:
+        connection.execute(insert(into), {key: value, **row, **new})
 
 
 def insert_many_new(connection: Connection, into: Table, rows: Sequence[tuple[Any, ...]]) -> int:

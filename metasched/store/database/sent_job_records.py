@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
+from sqlalchemy import Connection, Engine, delete, select
 
 from metasched.store.database.engine import reading, writing
+from metasched.store.database.rows import put
 from metasched.store.database.tables import KnownSiteRow, SentJobRow, table
 
 
@@ -46,7 +47,7 @@ class SentJobRecords:
         forgotten : uids of jobs to be deleted.
         """
         with writing(self._engine) as connection:
-            _put(connection, table(SentJobRow), "uid", uid, {"document": dict(document)}, chosen_at=chosen_at)
+            put(connection, table(SentJobRow), "uid", uid, {"document": dict(document)}, chosen_at=chosen_at)
             _put_sites(connection, sites)
             if forgotten:
                 connection.execute(delete(SentJobRow).where(SentJobRow.uid.in_(list(forgotten))))
@@ -70,10 +71,4 @@ class SentJobRecords:
 
 def _put_sites(connection: Connection, sites: Mapping[str, Mapping[str, Any]]) -> None:
     for site, known in sites.items():
-        _put(connection, table(KnownSiteRow), "site", site, {"document": dict(known)})
-
-
-def _put(connection: Connection, into: Table, key: str, value: str, row: Mapping[str, Any], **new: float) -> None:
-    """Update the row with a key, or insert it with further values."""
-    if not connection.execute(update(into).where(into.c[key] == value).values(**row)).rowcount:
-        connection.execute(insert(into), {key: value, **row, **new})
+        put(connection, table(KnownSiteRow), "site", site, {"document": dict(known)})

@@ -24,6 +24,7 @@ from metasched.store.database.run_records import RunRecords
 from metasched.store.database.schema import bring_up
 from metasched.store.database.sent_job_records import SentJobRecords
 from metasched.store.database.tokens import Tokens
+from metasched.store.database.wait_error_records import WaitErrorRecords
 from metasched.store.database.waiting_jobs import WaitingJobs
 
 
@@ -32,8 +33,8 @@ class Store:
 
     Attributes
     ----------
-    runs, loads, models, placements, tokens, modes, ended, waiting, past_jobs, sent_jobs : records, each with verbs of
-        its own.
+    runs, loads, models, placements, tokens, modes, ended, waiting, past_jobs, sent_jobs, wait_errors : records, each
+        with verbs of its own.
     schema_before : the schema that the database had when it was opened; None where it was made.
 
     Examples
@@ -57,6 +58,7 @@ class Store:
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
         self.ended, self.waiting = EndedRecords(engine), WaitingJobs(engine)
         self.past_jobs, self.sent_jobs = PastJobs(engine), SentJobRecords(engine)
+        self.wait_errors = WaitErrorRecords(engine)
 
     @classmethod
     def open(cls, location: str | os.PathLike[str] | None = None, *, timeout: float = 10.0, new: bool = True) -> Self:

@@ -188,6 +188,15 @@ class KnownSiteRow(Base):
     document: Mapped[dict[str, Any]]
 
 
+class WaitErrorsRow(Base):
+    """What forecasts of waits have missed in the queue of one scheduler."""
+
+    __tablename__ = "wait_errors"
+
+    scheduler: Mapped[str] = mapped_column(primary_key=True)
+    document: Mapped[dict[str, Any]]
+
+
 class TokenRow(Base):
     """A token of a client of the daemon, with its role. Only a digest of the secret is stored."""
 

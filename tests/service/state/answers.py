@@ -82,7 +82,7 @@ def jobs() -> Iterator[Any]:
         yield refused(history.predict, "ada", 2, 1800.0, START), history.knows(None), history.knows("c")
         yield history.take("c", read_log([header, *rows])), history.knows(None), history.ends("c")
         history.restore(rest=0.0)
-        queues = Queues(history)
+        queues = Queues(history, store.wait_errors)
         yield refused(queues.one_more, "p", 1, 60.0)
         for hour in range(6):
             now = START + 1200.0 * hour

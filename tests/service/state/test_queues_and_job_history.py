@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import insert
 
 from metasched.history.job_log import job_key
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
+from metasched.history.waits import WaitErrors
 from metasched.jobs import EndedJob
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
@@ -28,7 +30,10 @@ from metasched.service.state import job_history
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.queues import Queues
 from metasched.service.state.sized_jobs import SizedJobs
+from metasched.store.database.engine import writing
 from metasched.store.database.store import Store
+from metasched.store.database.tables import WaitErrorsRow, table
+from metasched.store.errors import StoreError
 from metasched.store.pseudonyms import key_location
 from tests.service.daemons import running
 
@@ -120,7 +125,7 @@ def test_the_script_that_the_queue_names_is_learned_and_stored(history: JobHisto
 
 
 def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHistory) -> None:
-    queues = Queues(history)
+    queues = Queues(history, history._store.wait_errors)
     runs, waits = job(100, started=1e6 - 60.0, ran=60.0), job(101)
     (seen,) = queues.put("c", full(), [runs, waits], 1e6)
     answer = queues.job("101", 1e6)
@@ -139,7 +144,7 @@ def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHist
 
 
 def test_one_more_job_waits_for_those_that_run_even_where_no_other_waits(history: JobHistory) -> None:
-    queues = Queues(history)
+    queues = Queues(history, history._store.wait_errors)
     queues.put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0)], 1e6)
     assert 400 < queues.one_more("p", 4, 7200.0)["wait"] < 700
     queues.put("c", PARTITIONS, [], 1e6)
@@ -147,7 +152,7 @@ def test_one_more_job_waits_for_those_that_run_even_where_no_other_waits(history
 
 
 def test_jobs_that_wait_are_listed_in_their_order_without_those_that_run(history: JobHistory) -> None:
-    queues = Queues(history)
+    queues = Queues(history, history._store.wait_errors)
     queues.put("c", full(), [job(1, started=1e6, ran=0.0), job(9), job(3, user="bob")], 1e6)
     assert [each["job"] for each in queues.waiting(1e6)] == ["9", "3"]
     assert [each["job"] for each in queues.waiting(1e6, lambda user: user == "bob")] == ["3"]
@@ -171,7 +176,7 @@ def test_what_forecasts_missed_moves_the_next(history: JobHistory, restored: boo
     """Nothing is learned from those made before past jobs were known, nor of jobs that were held meanwhile."""
     if restored:
         history.restore(rest=0.0)
-    queues = Queues(history)
+    queues = Queues(history, history._store.wait_errors)
     for number in range(1000, 1030):
         runs = job(1, started=1e6 - 60.0, ran=60.0)
         queues.put("c", full(), [runs, job(number)], 1e6)
@@ -184,8 +189,81 @@ def test_what_forecasts_missed_moves_the_next(history: JobHistory, restored: boo
     assert answer["wait"] == pytest.approx(wait, rel=0.2)
 
 
+def missed(queues: Queues, first: int = 1000) -> None:
+    """Thirty jobs wait far longer than is forecast."""
+    for number in range(first, first + 30):
+        runs = job(1, started=1e6 - 60.0, ran=60.0)
+        queues.put("c", full(), [runs, job(number)], 1e6)
+        queues.put("c", full(), [runs, job(number, started=1e6 + 5000.0, ran=1.0)], 1e6 + 5001.0)
+
+
+def test_what_forecasts_missed_outlives_a_restart(history: JobHistory) -> None:
+    history.restore(rest=0.0)
+    kept = history._store.wait_errors
+    queues = Queues(history, kept)
+    missed(queues)
+    queues.save()
+    again = Queues(history, kept)
+    again.restore()
+    for each in (queues, again):
+        each.put("c", full(), [job(1, started=1e6 - 60.0, ran=60.0), job(2000)], 1e6)
+    first, second = queues.job("2000", 1e6), again.job("2000", 1e6)
+    assert first is not None
+    assert second is not None
+    assert first["wait"] == pytest.approx(5000.0, rel=0.2)
+    assert [second[name] for name in ("wait", "low", "high")] == pytest.approx(
+        [first[name] for name in ("wait", "low", "high")], rel=1e-5
+    )
+
+
+def test_errors_of_forecasts_that_could_not_be_saved_are_saved_the_next_time(
+    history: JobHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.restore(rest=0.0)
+    kept = history._store.wait_errors
+    queues = Queues(history, kept)
+    missed(queues)
+
+    def refuses(_: object) -> None:
+        raise StoreError("is locked by another process", where="site.db")
+
+    with monkeypatch.context() as locked:
+        locked.setattr(kept, "save", refuses)
+        with pytest.raises(StoreError):
+            queues.save()
+    assert kept.all() == {}
+    queues.save()
+    assert [*kept.all()] == ["c"]
+    monkeypatch.setattr(kept, "save", refuses)
+    queues.save()  # nothing was learned since
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"low": 0.4},
+        {"high": 0.6},
+        {"missed": -1.0},
+        {"missed_corrected": float("inf")},
+        {"ratios": [[]]},
+        {"ratios": [[0.5], [], [], [], [], [], [float("nan")]]},
+        {"ratios": 3},
+        {"low": "a"},
+    ],
+)
+def test_errors_of_forecasts_that_nobody_wrote_down_are_learned_anew(
+    history: JobHistory, changed: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    kept, sound = history._store.wait_errors, WaitErrors().as_dict()
+    assert WaitErrors.of(sound).as_dict() == sound
+    with writing(history._store.engine) as connection:
+        connection.execute(insert(table(WaitErrorsRow)), {"scheduler": "c", "document": sound | changed})
+    assert kept.all() == {}
+    assert "queue of c: the errors of waits" in caplog.text
+
+
 def test_a_queue_that_cannot_be_told_is_not_an_empty_one(history: JobHistory) -> None:
-    queues = Queues(history)
+    queues = Queues(history, history._store.wait_errors)
     assert [float(each.state.queue_wait.at(4)) for each in queues.put("c", full(), None, 1e6)] == [0.0]
     assert (queues.heard(), queues.heard("c")) == (False, False)
     (seen,) = queues.put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0), job(101)], 1e6)
@@ -202,7 +280,7 @@ def test_what_was_in_the_queue_when_the_daemon_started_is_expected_again_once_pa
     history: JobHistory,
 ) -> None:
     again = JobHistory(history._store)
-    queues = Queues(again)
+    queues = Queues(again, again._store.wait_errors)
     queue = [job(100, started=1e6 - 60.0, ran=60.0), job(101)]
     queues.put("c", full(), queue, 1e6)
     for wait in (7140.0, 550.0):
@@ -220,7 +298,9 @@ def test_a_database_without_its_key_is_served_and_its_users_stay_unknown(
     key.unlink()
     again = JobHistory(history._store)
     again.restore(rest=0.0)
-    (seen,) = Queues(again).put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0), job(101)], 1e6)
+    (seen,) = Queues(again, again._store.wait_errors).put(
+        "c", full(), [job(100, started=1e6 - 60.0, ran=60.0), job(101)], 1e6
+    )
     assert float(seen.state.queue_wait.at(4)) > 0.0
     assert again.called("ada") != history.called("ada")
     assert JobHistory(history._store).called("ada") == again.called("ada")

@@ -150,7 +150,7 @@ def test_a_backup_of_before_there_were_manifests_is_restored(tmp_path: Path) -> 
     with closing(sqlite3.connect(tmp_path / "backup.db")) as connection:
         connection.execute("DROP TABLE metasched_backup")
         connection.execute("DROP TABLE leaders")
-        for later in ("past_jobs", "sent_jobs", "known_sites", "waiting_jobs"):
+        for later in ("past_jobs", "sent_jobs", "known_sites", "waiting_jobs", "wait_errors"):
             connection.execute(f"DROP TABLE {later}")
         connection.execute("ALTER TABLE tokens DROP COLUMN user")
         connection.execute("UPDATE metasched_schema SET version_num = '0007'")

@@ -58,6 +58,7 @@ def test_sixty_flipped_bits_are_found(tmp_path: Path) -> None:
         "UPDATE runs SET processors = -4",
         "UPDATE placements SET answer = '{}'",
         "INSERT INTO waiting_jobs VALUES ('0a', 5.0, '{}')",
+        "INSERT INTO wait_errors VALUES ('slurm', '{}')",
         "INSERT INTO load_blocks VALUES (60, '[\"n0\"]', x'00')",
         "INSERT INTO load_blocks VALUES ('soon', '[\"n0\"]', x'00')",
         "INSERT INTO load_blocks VALUES (60, '5', 'x')",
