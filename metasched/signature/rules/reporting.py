@@ -305,7 +305,7 @@ def caveats(document: dict[str, Any]) -> list[str]:
 
 
 def _lacked(document: dict[str, Any]) -> list[str]:
-    """What the traces of the runs lack."""
+    """The calls that the traces of the runs lack, with their numbers."""
     runs = document.get("unrecorded")
     return [
         line
@@ -316,7 +316,7 @@ def _lacked(document: dict[str, Any]) -> list[str]:
 
 
 def _unruled(document: dict[str, Any]) -> list[str]:
-    """What follows no rule."""
+    """The calls that follow no rule, each with its shares of actions and time."""
     without, times = document.get("without_rule"), document.get("time_without_rule")
     if not isinstance(without, dict):
         return []
