@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socketserver
 import threading
-from collections import Counter
 from typing import Any
+
+from monitors.bounded_room import BoundedRoom
 
 #: Callers at a time, and those of one address.
 MOST, MOST_OF_ONE = 8, 4
@@ -18,8 +19,7 @@ class FewCallers(socketserver.ThreadingMixIn):
     daemon_threads = True
 
     def __init__(self, *arguments: Any) -> None:
-        self._callers: Counter[str] = Counter()
-        self._counting = threading.Lock()
+        self._room = BoundedRoom(MOST, MOST_OF_ONE)
         super().__init__(*arguments)
 
     def start(self) -> None:
@@ -29,16 +29,13 @@ class FewCallers(socketserver.ThreadingMixIn):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a caller in a thread, or hang up."""
-        with self._counting:
-            room = self._callers.total() < MOST and self._callers[client_address[0]] < MOST_OF_ONE
-            self._callers[client_address[0]] += room
-        if not room:
+        if not self._room.take(client_address[0]):
             self.shutdown_request(request)  # type: ignore[attr-defined]
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._left(client_address)
+            self._room.leave(client_address[0])
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -46,9 +43,4 @@ class FewCallers(socketserver.ThreadingMixIn):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._left(client_address)
-
-    def _left(self, client_address: Any) -> None:
-        with self._counting:
-            self._callers[client_address[0]] -= 1
-            self._callers += Counter()  # forgets addresses without callers
+            self._room.leave(client_address[0])

@@ -101,12 +101,13 @@ def numbers(script: bytes) -> str:
                 [part for part in given.groups() if part] if given else (option or "${}".format(position), word)
             )
             option = ""
-            if len(word) > LONGEST_WORD or re.search(PRIVATE, place) or not plain_number(value):
+            number = "" if len(word) > LONGEST_WORD or re.search(PRIVATE, place) else plain_number(value)
+            if not number:
                 continue
             seen[place] = seen.get(place, 0) + 1
             if seen[place] < 100:
                 suffix = ".{}".format(seen[place]) if seen[place] > 1 else ""
-                found["script:" + place + suffix] = plain_number(value)
+                found["script:" + place + suffix] = number
     cells = ["{}={}".format(*each) for each in found.items()][-MOST_NUMBERS:]
     while len(" ".join(cells)) > LONGEST_TEXT:
         cells.pop()

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 
 from metasched.service.configuration import Munge
+from monitors.bounded_room import BoundedRoom
 
 #: How long a credential holds (s), however long its maker wanted, and how long it may come from the future.
 LASTS, FUTURE = 60.0, 10.0
@@ -33,7 +34,7 @@ class MungeCredentials:
         socket = [] if settings.socket is None else [f"--socket={settings.socket}"]
         self._words = ("unmunge", "--numeric", "--keys=STATUS,ENCODE_TIME,UID", "--metadata=-", "--output=-", *socket)
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._waiting: Counter[str] = Counter()
+        self._waiting = BoundedRoom(MOST_WAITING, MOST_OF_HOST)
         self._seen: OrderedDict[bytes, float] = OrderedDict()
 
     async def user(self, credential: str, request: str, host: str) -> int | None:
@@ -45,16 +46,13 @@ class MungeCredentials:
         request : method and path that it must be made for.
         host : that sent it: many of one host leave room for others.
         """
-        full = self._waiting.total() >= MOST_WAITING or self._waiting[host] >= MOST_OF_HOST
-        if len(credential) > MOST or full:
+        if len(credential) > MOST or not self._waiting.take(host):
             return None
-        self._waiting[host] += 1
         try:
             async with self._room:
                 decoded = await self._decoded(credential.encode())
         finally:
-            self._waiting[host] -= 1
-            self._waiting += Counter()  # forgets hosts of which none waits
+            self._waiting.leave(host)
         if decoded is None:
             return None
         metadata, _, held = decoded.partition(b"\n\n")

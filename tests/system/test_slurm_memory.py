@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,19 @@ from tests.system import real_slurm
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 SLEEP = b"#!/bin/sh\nsleep 120\n"
-
-
 ALL, SHARE = {"a1": 3, "a2": 3, "a3": 3, "a4": 4}, {"a1": 0, "a2": 1, "a3": 3, "a4": 4}
+
+
+@contextmanager
+def configured(folder: Path, settings: str) -> Iterator[real_slurm.Slurm]:
+    """A real Slurm whose ``SelectTypeParameters``, and the lines after them, are some settings."""
+    if why := real_slurm.why_not():
+        pytest.skip(why)
+    with real_slurm.running(folder, bare=True) as slurm:
+        conf = slurm.folder / "slurm.conf"
+        conf.write_text(conf.read_text().replace("=CR_Core\n", f"={settings}\n"))
+        slurm.restart()
+        yield slurm
 
 
 @pytest.mark.parametrize(
@@ -29,12 +41,7 @@ ALL, SHARE = {"a1": 3, "a2": 3, "a3": 3, "a4": 4}, {"a1": 0, "a2": 1, "a3": 3, "
     ],
 )
 def test_memory_that_jobs_have_is_offered_to_no_other(tmp_path: Path, settings: str, expected: dict[str, int]) -> None:
-    if why := real_slurm.why_not():
-        pytest.skip(why)
-    with real_slurm.running(tmp_path, bare=True) as slurm:
-        conf = slurm.folder / "slurm.conf"
-        conf.write_text(conf.read_text().replace("=CR_Core\n", f"={settings}\n"))
-        slurm.restart()
+    with configured(tmp_path, settings) as slurm:
         for node, memory in (("a1", 1000), ("a2", 600), ("a3", 100)):
             slurm.sbatch("-n1", f"--mem={memory}", f"--nodelist={node}", script=SLEEP)
         slurm.wait(lambda: slurm.run("squeue", "-h", "-t", "running").count("\n") == 3)
@@ -73,12 +80,7 @@ REQUESTS = (
 def test_the_jobs_that_get_the_processors_which_they_request_are_those_within_the_limits_of_memory(
     tmp_path: Path, settings: str
 ) -> None:
-    if why := real_slurm.why_not():
-        pytest.skip(why)
-    with real_slurm.running(tmp_path, bare=True) as slurm:
-        conf = slurm.folder / "slurm.conf"
-        conf.write_text(conf.read_text().replace("=CR_Core\n", f"={settings}\n"))
-        slurm.restart()
+    with configured(tmp_path, settings) as slurm:
         (old,) = SlurmSource("c", ["old"], configuration=str(slurm.folder / "slurm.conf")).partitions()
         admitted = [old.memory_limits.admit(Constraints(**demands)) for demands, _ in REQUESTS]
         found = []

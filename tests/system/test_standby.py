@@ -20,7 +20,7 @@ from tests.service.daemons import CLUSTERS, learned_database
 from tests.system.real_daemon import Daemon
 from tests.system.real_postgresql import why_not
 from tests.system.real_standby import Servers, both
-from tests.system.test_two_daemons import DISTURBANCES, Clients, seen
+from tests.system.test_two_daemons import DISTURBANCES, Clients, check_kept_and_learned_once, seen
 
 pytestmark = [
     pytest.mark.system,
@@ -86,12 +86,7 @@ def test_a_promoted_standby_has_all_that_was_acknowledged_and_each_run_is_learne
     assert leader.ask("GET", "/v1/health")["leads"] is False
     wait_for(lambda: [fault_of(each) for each in pair] == ["ok", "ok"])
     with Store.open(url) as store:
-        wait_for(lambda: not store.runs.to_learn())
-        kept = {record.uid: record.run.problem_size for record in store.runs.all(application="lu")}
-        assert {uid: kept.get(uid) for uid in clients.runs} == clients.runs
-        assert sorted(set(clients.samples) - set(store.loads.all(node="e1").time.tolist())) == []
-        wait_for(lambda: seen(store) >= len(kept))
-        assert seen(store) == len(kept)
+        check_kept_and_learned_once(store, clients)
 
 
 def test_what_a_standby_lacks_is_neither_believed_nor_learned_twice(

@@ -155,12 +155,7 @@ def test_a_killed_leader_loses_nothing_acknowledged_and_nothing_is_learned_twice
     print(json.dumps({"refused for (s)": round(gap, 1), "runs": len(clients.runs), "samples": len(clients.samples)}))
     assert gap <= PROMISED
     with Store.open(url) as store:
-        wait_for(lambda: not store.runs.to_learn())
-        kept = {record.uid: record.run.problem_size for record in store.runs.all(application="lu")}
-        assert {uid: kept.get(uid) for uid in clients.runs} == clients.runs
-        assert sorted(set(clients.samples) - set(store.loads.all(node="e1").time.tolist())) == []
-        wait_for(lambda: seen(store) >= len(kept))
-        assert seen(store) == len(kept)
+        check_kept_and_learned_once(store, clients)
     leader.start()
     assert leader.ask("GET", "/v1/health")["leads"] is False
 
@@ -182,6 +177,16 @@ def test_a_leader_whose_session_is_cut_goes_on_where_nobody_else_led(pair: tuple
 
     wait_for(taken)
     assert leader.ask("GET", "/v1/health")["leads"]
+
+
+def check_kept_and_learned_once(store: Store, clients: Clients) -> None:
+    """All that clients were told is stored is there, and each run is learned once."""
+    wait_for(lambda: not store.runs.to_learn())
+    kept = {record.uid: record.run.problem_size for record in store.runs.all(application="lu")}
+    assert {uid: kept.get(uid) for uid in clients.runs} == clients.runs
+    assert sorted(set(clients.samples) - set(store.loads.all(node="e1").time.tolist())) == []
+    wait_for(lambda: seen(store) >= len(kept))
+    assert seen(store) == len(kept)
 
 
 def seen(store: Store) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
 
 
 def _square(n: int) -> bool:
-    return isqrt(n) ** 2 == n
+    return math.isqrt(n) ** 2 == n
 
 
 def _power_of_two(n: int) -> bool:
