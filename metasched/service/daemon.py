@@ -208,7 +208,7 @@ class Daemon:
             self.writes.stop()
             self.models.stop()
             with suppress(StoreError):  # what was learned since the last time is learned again
-                self.queues.save()
+                self.save_waits()
         self.leadership.release()
 
     def follow(self) -> None:
@@ -245,6 +245,11 @@ class Daemon:
             self._end("another daemon has been the leader in the meantime, or a standby has replaced its server")
         else:
             self.models.saving = True
+
+    def save_waits(self) -> None:
+        """Store what forecasts of waits have missed, unless another daemon may lead and have learned more of them."""
+        if self.models.saving:
+            self.queues.save()
 
     def release(self, source: Source) -> None:
         """Release the pending jobs of a scheduler that are bound to nodes."""
@@ -304,7 +309,7 @@ class Daemon:
                 self.work.every(self.configuration.moving.every, partial(self.move, source))
         self.work.every(periods.models, self.models.save)
         self.work.every(periods.models, self.models.sweep)
-        self.work.every(periods.models, self.queues.save)
+        self.work.every(periods.models, self.save_waits)
         self.work.every(periods.means, self.upkeep.update_means)
         self.work.every(periods.retention, self.upkeep.apply_retention)
         if self.sites.tables:

@@ -18,6 +18,7 @@ from metasched.service.daemon import Daemon
 from metasched.store.database.backup import backup, restore
 from metasched.store.database.leadership import Leadership
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 from tests.service.daemons import running
 
 PAST = [
@@ -28,6 +29,7 @@ HOLDER = """
 import sys, time
 from metasched.store.database.leadership import Leadership
 from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
 store = Store.open(sys.argv[1])
 lead = Leadership(store.engine)
 print(lead.take(), flush=True)
@@ -145,6 +147,27 @@ def test_a_daemon_that_follows_leads_as_soon_as_the_lead_is_given_up(
         follower.look_after_lead()
         assert follower.leads
         follower.stop()
+
+
+def test_a_leader_that_is_cut_off_saves_nothing_over_what_the_next_one_has_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, learned=False) as leader:
+        saved: list[str] = []
+        monkeypatch.setattr(leader.queues, "save", lambda: saved.append("waits"))
+        leader.save_waits()
+        assert saved == ["waits"]
+        with monkeypatch.context() as lost:
+            lost.setattr(leader.leadership, "holds", lambda: False)
+            lost.setattr(leader.leadership, "take", unreachable)
+            with pytest.raises(StoreError):
+                leader.look_after_lead()
+            leader.stop()
+        assert saved == ["waits"]
+
+
+def unreachable() -> bool:
+    raise StoreError("cannot be reached", where="site")
 
 
 def test_a_daemon_that_leads_does_not_read_back_what_it_wrote_itself(
