@@ -18,6 +18,7 @@ from metasched.service.dashboard import (
     pages,
     placements,
 )
+from metasched.service.quality.recent_predictions import JudgedRun
 from metasched.store.errors import StoreError
 
 
@@ -92,6 +93,20 @@ def test_models_are_shown_by_how_much_they_were_judged_then_learned_then_by_name
     expected = [("e", "c"), ("c", "c"), ("b", "c"), ("d", "b"), ("d", "c"), ("a", "c")]
     assert applications.in_order(models, "") == expected
     assert applications.in_order(models, "d") == [("d", "b"), ("d", "c")]
+
+
+@pytest.mark.parametrize(("judged", "listed"), [(0, 0), (3, 3), (10, 10), (25, 10)])
+def test_the_last_ten_judged_runs_are_listed_the_newest_first_and_all_of_them_drawn(judged: int, listed: int) -> None:
+    runs = [JudgedRun(float(at), 100.0, 4, 9.0, 8.0, 12.0, 10.0) for at in range(judged)]
+    models: Any = SimpleNamespace(
+        recent=SimpleNamespace(of=lambda *key: runs),
+        answering=lambda key: None,
+        learned_by=lambda key: SimpleNamespace(unmeasured=0),
+    )
+    shown = applications.shown("cg", "east", models)
+    assert [run.at for run in shown.runs] == [float(judged - 1 - place) for place in range(listed)]
+    drawn = [] if shown.chart is None else shown.chart["actual"]
+    assert len(drawn) == judged
 
 
 @pytest.mark.usefixtures("plain")
