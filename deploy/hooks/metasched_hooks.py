@@ -75,8 +75,10 @@ MOST_NUMBERS, LONGEST_WORD, LONGEST_TEXT, LONGEST_NUMBER = 16, 200, 1000, 12
 NAME = "[A-Za-z][A-Za-z0-9_-]{0,39}"
 #: An option or a variable with its value in the same word.
 GIVEN = "(--?{0})=(.+)|({0}=)(.+)|(-[A-Za-z])([0-9].*)".format(NAME)
+#: What redirects a command.
+REDIRECTED = "(?<![0-9])[0-9]+(?=[<>])|[<>]+&?[0-9]*"
 #: Options whose numbers are nobody's business.
-PRIVATE = "(?i)pass|secret|token|key|cred|login|phone|mail|(?:^|[-_])(?:pin|pw|pwd)(?:$|[-_])"
+PRIVATE = "(?i)pass|secret|token|key|cred|login|phone|mail|(?:^|[-_])(?:pin|pw|pwd)(?:$|[-_=])"
 
 
 def numbers(script: bytes) -> str:
@@ -88,11 +90,11 @@ def numbers(script: bytes) -> str:
     if len(text) > MOST_SCRIPT:
         text = text[:MOST_SCRIPT].rpartition("\n")[0]
     lines = text.replace("\\\n", " ").split("\n")
-    code = "\n".join(re.split(r"(?:^|\s)#", line, maxsplit=1)[0] for line in lines)
+    code = "\n".join(re.split(r"(?a)(?:^|\s)#", line, maxsplit=1)[0] for line in lines)
     found, seen = {}, {}  # type: Dict[str, str], Dict[str, int]
-    for command in re.split(r"[;|&\n]+", re.sub(r"(?<![0-9])[0-9]*[<>]+&?[0-9]*", " ", code)):
+    for command in re.split(r"[;|&\n]+", re.sub(REDIRECTED, " ", code)):
         option = ""
-        for position, word in enumerate([word for word in re.split(r"[\s'\"`(){}]+", command) if word][:100]):
+        for position, word in enumerate([word for word in re.split(r"(?a)[\s'\"`(){}]+", command) if word][:100]):
             given = re.match("(?s)(?:{})\\Z".format(GIVEN), word)
             if given is None and re.match("--?{}\\Z".format(NAME), word):
                 option = word

@@ -1,5 +1,6 @@
--- Asks the metasched daemon where a job should run, when sbatch hands it in. Lies beside slurm.conf, with hooks.conf
--- and rules.lua beside it; or in a folder of its own, and a site's own job_submit.lua loads it in its last line but one:
+-- Asks the metasched daemon where a job should run, when sbatch hands it in. Lies beside slurm.conf, with hooks.conf,
+-- rules.lua and job_numbers.lua beside it; or in a folder of its own, and a site's own job_submit.lua loads it in its
+-- last line but one:
 --
 --   pcall(dofile, "/etc/slurm/metasched/job_submit.lua")
 --   return slurm.SUCCESS
@@ -178,6 +179,13 @@ local function digest(text)
   return #text > 0 and string.format("%x-%x", #text, value) or ""
 end
 
+-- The words of a job's command line: its script, and the arguments of that.
+local function words_of(job_desc)
+  local words, argv = {}, job_desc.argv or {}
+  for i = 0, #argv + 1 do if argv[i] then words[#words + 1] = tostring(argv[i]) end end
+  return words
+end
+
 -- A rule names an application and patterns of Lua for the job's name, script or command line. All of its patterns must
 -- be found; the first that captures something yields the problem size.
 local function ruled(job_desc)
@@ -187,11 +195,7 @@ local function ruled(job_desc)
       local value = ""
       if kind == "name" then value = job_desc.name or "" end
       if kind == "script" then value = (job_desc.script or ""):sub(1, MOST_SCRIPT) end
-      if kind == "command" then
-        local words, argv = {}, job_desc.argv or {}
-        for i = 0, #argv + 1 do if argv[i] then words[#words + 1] = tostring(argv[i]) end end
-        value = table.concat(words, " "):sub(1, MOST_SCRIPT)
-      end
+      if kind == "command" then value = table.concat(words_of(job_desc), " "):sub(1, MOST_SCRIPT) end
       texts[kind] = value
     end
     return texts[kind]
@@ -334,13 +338,15 @@ local function connected(socket, left)
   return connection
 end
 
-local function post(path, body, ends)
-  local socket = require("socket")
+-- What the daemon answers: a table, or an error.
+local function exchange(method, path, document, ends)
+  local json, socket = require("cjson.safe"), require("socket")
+  local body = document and json.encode(document) or ""
   local function left() return math.max(0.001, ends - socket.gettime()) end
   local connection = connected(socket, left)
   local function receive()
     local token = first_line(settings.token_file) -- it may be another by now
-    local request = { "POST ", path, " HTTP/1.0\r\nHost: metasched\r\nContent-Type: application/json\r\n",
+    local request = { method, " ", path, " HTTP/1.0\r\nHost: metasched\r\nContent-Type: application/json\r\n",
                       token and ("Authorization: Bearer " .. token .. "\r\n") or "",
                       "Content-Length: ", #body, "\r\n\r\n", body }
     connection:settimeout(left(), "t")
@@ -369,7 +375,9 @@ local function post(path, body, ends)
     local why = answer:sub((header_end or #answer) + 1):match('^{"detail":"([^"]*)')
     error("the daemon answers " .. tostring(status) .. (why and ": " .. why or ""), 0)
   end
-  return answer:sub(header_end + 1)
+  local received = json.decode(answer:sub(header_end + 1))
+  if type(received) ~= "table" then error("the answer is not JSON", 0) end
+  return received
 end
 
 -- The daemon finds the outcome of a job that is not marked by its user, name and time of submission.
@@ -425,6 +433,32 @@ local function admits_host(part, job_desc)
   local hosts = part.allow_alloc_nodes
   if type(hosts) ~= "string" or hosts == "" or hosts:upper() == "ALL" then return true end
   return unfold(hosts, MOST_NODES)[job_desc.alloc_node or ""] == true
+end
+
+-- Names of the jobs whose problem sizes the daemon finds in numbers that they state. It is asked for them once in so
+-- many seconds: all other jobs that say nothing ask it nothing, nor wait for it where it does not answer.
+local FRESH = 60
+local sized, sized_at = {}, nil
+
+local function sized_names(ends)
+  local now = os.time()
+  if not sized_at or now < sized_at or now - sized_at >= FRESH then
+    sized, sized_at = {}, now
+    local names = exchange("GET", "/v1/problem-sizes", nil, ends).names
+    for _, name in ipairs(type(names) == "table" and names or {}) do sized[name] = true end
+  end
+  return sized
+end
+
+-- What a job is by the numbers in its name, its arguments and its script: the daemon decides, as when it has ended.
+local function stated(job_desc, ends)
+  local name = plain(job_desc.name or "")
+  if not sized_names(ends)[(name:gsub("%d+", "#"))] then return nil end
+  local numbers, script = dofile(HERE .. "job_numbers.lua"), job_desc.script or ""
+  local line = numbers.wrapped(script) or table.concat(words_of(job_desc), " ", 2)
+  local asked = { name = name, arguments = numbers.in_arguments(line), script = numbers.in_script(script) }
+  local found = exchange("POST", "/v1/problem-sizes", asked, ends)
+  return sound(found.application, found.problem_size)
 end
 
 local function question(job, job_desc, part_list, uid)
@@ -608,15 +642,15 @@ local function advise(job_desc, part_list, uid)
   local job, wrong = marked(comment)
   if wrong then return "left alone: " .. wrong end
   job = job or ruled(job_desc)
-  if not job or not takes_part(job_desc, part_list, uid) then return nil end
-  local doubt = contradiction(job, job_desc)
+  if not takes_part(job_desc, part_list, uid) then return nil end
+  local doubt = job and contradiction(job, job_desc)
   if doubt then tell(doubt) end
   if bound(job_desc) then return nil end
-  local json = require("cjson.safe")
-  local asked = question(job, job_desc, part_list, uid)
   local ends = require("socket").gettime() + deadline_seconds
-  local answer = json.decode(post("/v1/placements", json.encode(asked), ends))
-  if type(answer) ~= "table" then error("the answer is not JSON", 0) end
+  job = job or stated(job_desc, ends)
+  if not job then return nil end
+  local asked = question(job, job_desc, part_list, uid)
+  local answer = exchange("POST", "/v1/placements", asked, ends)
   if answer.placed ~= true then return answer.mode ~= "shadow" and answer.message or nil end
   local sure = checked(answer, asked, job_desc, part_list, ends)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.

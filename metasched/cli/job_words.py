@@ -33,5 +33,5 @@ def numbers_in(arguments: str, script: Path | None) -> dict[str, str]:
                 text = file.read(LONGEST_SCRIPT + 1)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", where=str(script)) from None
-    found = merged(in_arguments(arguments), in_script(text.decode(errors="replace")))
+    found = merged(in_script(text.decode(errors="replace")), in_arguments(arguments))
     return {"numbers": found} if found else {}

@@ -33,11 +33,13 @@ _DIGITS = re.compile(r"[0-9]+")
 #: A quantity with a unit, or a time: its digits alone are not its value.
 _QUANTITY = re.compile(r"[0-9.]+[A-Za-z%]{1,3}|[0-9:.-]*:[0-9:.-]*")
 #: Options whose numbers are nobody's business.
-_PRIVATE = re.compile(r"pass|secret|token|key|cred|login|phone|mail|(?:^|[-_])(?:pin|pw|pwd)(?:$|[-_])", re.IGNORECASE)
+_PRIVATE = re.compile(r"pass|secret|token|key|cred|login|phone|mail|(?:^|[-_])(?:pin|pw|pwd)(?:$|[-_=])", re.IGNORECASE)
 _PLACE = re.compile(rf"(?:{SCRIPT})?(?:\$[0-9]{{1,2}}|--?{_NAME}|{_NAME}=)(?:\.[0-9]{{1,2}})?")
-#: What separates the commands of a script, what separates their words, and what redirects them.
-_ENDS, _BETWEEN = re.compile(r"[;|&\n]+"), re.compile(r"[\s'\"`(){}]+")
-_REDIRECTED = re.compile(r"(?<![0-9])[0-9]*[<>]+&?[0-9]*")
+#: What separates the commands of a script, what separates their words, what redirects them, and what separates words
+#: of arguments. To shells, and to the hooks that read bytes, no blanks but those of ASCII are blanks.
+_ENDS, _BETWEEN = re.compile(r"[;|&\n]+"), re.compile(r"[\s'\"`(){}]+", re.ASCII)
+_REDIRECTED, _BLANKS = re.compile(r"(?<![0-9])[0-9]+(?=[<>])|[<>]+&?[0-9]*"), re.compile(r"\s+", re.ASCII)
+_COMMENT = re.compile(r"(?:^|\s)#", re.ASCII)
 
 
 def is_place(text: str) -> bool:
@@ -104,7 +106,7 @@ def in_script(text: str) -> str:
     if len(text) > LONGEST_SCRIPT:
         text = text[:LONGEST_SCRIPT].rpartition("\n")[0]  # what is cut off may have ended its last number
     lines = text.replace("\\\n", " ").split("\n")
-    code = "\n".join(re.split(r"(?:^|\s)#", line, maxsplit=1)[0] for line in lines)
+    code = "\n".join(_COMMENT.split(line, maxsplit=1)[0] for line in lines)
     found: list[tuple[str, str]] = []
     for command in _ENDS.split(_REDIRECTED.sub(" ", code)):
         words = [word for word in _BETWEEN.split(command) if word][:MOST_WORDS]
@@ -142,7 +144,7 @@ def _words(line: str) -> list[str]:
     """The words of a line as a shell would have split it, or else between its blanks."""
     cut = len(line) > LONGEST_LINE
     line = line[:LONGEST_LINE]
-    words = line.split()
+    words = [word for word in _BLANKS.split(line) if word]
     if any(mark in line for mark in "'\"\\"):
         try:
             words = shlex.split(line)

@@ -17,8 +17,9 @@ import numpy as np
 
 from metasched.history.argument_numbers import MOST_DIGITS, numbers_of
 from metasched.history.job_log import Floats
+from metasched.jobs import plain
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]+")
 #: Values that a problem size has at least.
 FEWEST_VALUES = 4
 #: Jobs that show it at least, and of jobs with alike names, and the share of the variance of log run times that it must
@@ -35,6 +36,17 @@ def stem_of(name: str) -> str:
     'solve_#_p#'
     """
     return _NUMBER.sub("#", name)
+
+
+def told_stem(name: str) -> str:
+    """The stem of a name as hooks tell names, who know its bytes and not its letters.
+
+    Examples
+    --------
+    >>> told_stem("l\u00f6se_1400"), told_stem("l??se_1400")
+    ('l??se_#', 'l??se_#')
+    """
+    return stem_of(plain(name.encode("utf-8", "replace")))
 
 
 def stated_numbers(name: str, numbers: str) -> dict[str, str]:
@@ -78,7 +90,7 @@ class SizeRule:
 
     def concerns(self, name: str) -> bool:
         """Whether it is about jobs of this name, whatever they state."""
-        return stem_of(name) == self.name
+        return told_stem(name) == told_stem(self.name)
 
     def of(self, name: str, numbers: str = "") -> float | None:
         """The problem size of a job; None if its name has another stem, or it states no such number, or 0.

@@ -13,7 +13,10 @@ from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
 
 #: Files of the hooks, those with settings of the site, and those that are run.
-FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", "metasched_hooks.py")
+FILES = (
+    "job_submit.lua", "job_numbers.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog",
+    "metasched_hooks.py",
+)  # fmt: skip
 #: The group that may use the daemon's socket.
 GROUP = "metasched"
 #: A hook that does nothing and loads metasched's: slurmctld does not start with one that lacks a function.

@@ -273,6 +273,14 @@ class ExpectIn(Message):
     numbers: Numbers = ""
 
 
+class StatedIn(Message):
+    """A job whose problem size may be a number in its name, its arguments or its script."""
+
+    name: Text
+    arguments: Numbers = ""
+    script: Numbers = ""
+
+
 class WaitIn(ExpectIn):
     """A job that is not submitted yet, whose wait is asked for; by its time limit where no user is named."""
 

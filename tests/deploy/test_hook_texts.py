@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.doctor import hook_settings
-from metasched.history.argument_numbers import in_script
+from metasched.history.argument_numbers import LONGEST_LINE, LONGEST_SCRIPT, in_arguments, in_sbatch, in_script
 from metasched.jobs import LONGEST_MARK, read_mark
 from metasched.service.schemas import JobIn
 from tests.deploy import pbs_hook
@@ -41,6 +42,23 @@ local function found(f, wanted)
 end
 local value = found(slurm_job_submit, arg[2])
 io.write(type(value) == "table" and value.state or value)
+"""
+
+#: Finds the numbers in each text that follows: its kind and its bytes on a line, then so many bytes.
+COUNTER = """
+local numbers = dofile(arg[1])
+for line in io.lines() do
+  local kind, length = line:match("(%a+) (%d+)")
+  local text = length == "0" and "" or io.read(tonumber(length))
+  io.read(1)
+  if kind == "wrapped" then
+    local command = numbers.wrapped(text)
+    io.write(command and numbers.in_arguments(command) or "none", "\\n")
+  else
+    io.write(numbers["in_" .. kind](text), "\\n")
+  end
+  io.flush()
+end
 """
 
 #: Lines of hooks.conf, {x} being a folder, and the state that they set, from that folder on.
@@ -114,6 +132,71 @@ def test_epilog_and_daemon_find_the_same_numbers_in_a_script(script: str) -> Non
     found = HOOKS.numbers(script.encode())
     assert found == in_script(script)
     assert JobIn.model_validate({"scheduler": "c", "job": "7", "nodes": "n", "start": 1, "end": 2, "numbers": found})
+
+
+class Counter:
+    """The Lua of the hook, which finds the numbers in one text after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "counter.lua").write_text(COUNTER)
+        words = [LUA, str(folder / "counter.lua"), str(DEPLOYED / "slurm" / "job_numbers.lua")]
+        self._lua = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def numbers(self, kind: str, text: str) -> str:
+        assert self._lua.stdin is not None
+        assert self._lua.stdout is not None
+        told = text.encode()
+        self._lua.stdin.write(b"%s %d\n%s\n" % (kind.encode(), len(told), told))
+        self._lua.stdin.flush()
+        return self._lua.stdout.readline().decode().rstrip("\n")
+
+    def close(self) -> None:
+        self._lua.communicate()
+
+
+@pytest.fixture(scope="module")
+def counter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counter]:
+    with closing(Counter(tmp_path_factory.mktemp("counter"))) as counter:
+        yield counter
+
+
+#: Arguments, with what is written like a number and is none.
+ARGUMENTS = st.text("-=$'\"\\ \t\n\f/:.,%n1e0+_\x85\u0661", max_size=300) | st.lists(
+    st.sampled_from(
+        ["-n", "400", "--size=1e3", "x=007", "-n8", "mesh_2x3.dat", "4.5.6", "1:30", "10G", "7%", "12abcd", "'a 5'",
+         '"6 \\" 7"', "\\", "''", "'", "--PIN", "pin=", "api_key=5", "1.", "1e-9", "999999999999", "1234567890123",
+         "1e12", "0", "-5", "9" * 201, "x" * 201, "--" + "y" * 40, "--" + "y" * 41 + "=3", "\u00e4" * 150 + "4"]
+    )
+).map(" ".join)  # fmt: skip
+
+
+@needs_lua
+@given(script=SCRIPTS | st.just("x" * (LONGEST_SCRIPT - 3) + "\n-n 400") | st.just("a=1\n" * 9_999))
+def test_the_hook_finds_in_a_script_the_numbers_that_are_learned(counter: Counter, script: str) -> None:
+    assert counter.numbers("script", script) == in_script(script)
+
+
+@needs_lua
+@given(line=ARGUMENTS | st.just("7 " + (LONGEST_LINE - 4) * "x" + " 400") | st.just("\u00e4 5 " * 4000))
+def test_the_hook_finds_in_arguments_the_numbers_that_are_learned(counter: Counter, line: str) -> None:
+    assert counter.numbers("arguments", line) == in_arguments(line)
+
+
+@needs_lua
+def test_the_hook_knows_the_command_of_a_job_without_a_script(counter: Counter) -> None:
+    script = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n"
+    for command in ("./solve -n 400 case_7", "./solve", "'./solve' 'a 5' 6"):
+        assert counter.numbers("wrapped", script.format(command)) == in_sbatch(f"sbatch -n 2 --wrap {command}")
+    assert counter.numbers("wrapped", "#!/bin/sh\n./solve -n 400\n") == "none"
+
+
+@needs_lua
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["1", "1 ", "<", "2>&1", "-", "--n", "a=1;", "#", " #", "\\\n", "'", "\u00e4", "\0"])
+def test_no_script_or_arguments_keep_the_controller_busy(counter: Counter, unit: str) -> None:
+    text = unit * (4 * LONGEST_SCRIPT // len(unit))
+    assert counter.numbers("script", text) == in_script(text)
+    assert counter.numbers("arguments", text) == in_arguments(text)
 
 
 def test_bytes_that_are_no_text_keep_no_job_from_being_told() -> None:

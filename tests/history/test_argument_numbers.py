@@ -42,6 +42,7 @@ READERS = (in_arguments, in_command, in_sbatch, in_script)
         ("--password 1234 --api-key=5 --token=7 -pin 9 --spin 3", "--spin=3"),
         (f"--{41 * 'x'}=400 --n\u00f6=4 --$(reboot)=5", ""),
         ("\u0664\u0660\u0660 \uff14", ""),
+        ("--a 1\u00a02 pin=7 my-pwd=8", "--a=1 --a.2=2"),
     ],
 )
 def test_numbers_of_arguments_have_the_option_or_the_position_that_they_belong_to(line: str, numbers: str) -> None:
@@ -72,7 +73,8 @@ def test_of_a_submitted_line_the_options_of_sbatch_do_not_count(line: str, numbe
         ("sleep 5; ./solve 400 < in.7 2>&1 | tee out.7", "script:$1=5 script:$1.2=400"),
         ("#SBATCH -n 8\n#SBATCH --time=60", ""),
         ("module load gcc/12.2\ncd /scratch/u123", ""),
-        ("TOKEN=1234\nSECRET=5", ""),
+        ("TOKEN=1234\nSECRET=5\nPIN=9", ""),
+        ("./solve 7>8>9 -n\u00a0400 5\u20286", ""),
         ("./solve \"-n\" '400'", "script:-n=400"),
     ],
 )

@@ -86,3 +86,17 @@ def test_a_rule_takes_a_size_above_0_from_jobs_like_its_own_and_from_no_others(
     size = SizeRule(stem_of(name), place, "app").of(name, numbers)
     assert size is None or size > 0
     assert SizeRule(stem_of(name) + "x", place, "app").of(name, numbers) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        ("l\u00f6se_#", "l\u00f6se_1400"),
+        ("l\u00f6se_#", "l??se_1400"),
+        ("l??se_#", "l\u00f6se_1400"),
+        ("x\u0663_#", "x??_1400"),
+    ],
+)
+def test_a_name_with_other_letters_is_known_by_what_hooks_tell_of_it(rule: str, name: str) -> None:
+    assert SizeRule(rule, "1", "solve").of(name) == 1400.0
+    assert SizeRule(rule, "1", "solve").of(f"_{name}") is None

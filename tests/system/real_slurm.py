@@ -206,7 +206,8 @@ class Slurm:
         (self.folder / "hooks.conf").write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
         (self.folder / "rules.lua").write_text(rules)
         if not self.chained:
-            shutil.copy(DEPLOYED / "job_submit.lua", self.folder)
+            for name in ("job_submit.lua", "job_numbers.lua"):
+                shutil.copy(DEPLOYED / name, self.folder)
         self._loads += 1
         os.utime(self.folder / "job_submit.lua", (1e9 + self._loads, 1e9 + self._loads))
 
@@ -260,7 +261,7 @@ class Slurm:
         """Give the site a hook of its own that loads metasched's, which lies in a folder of its own then."""
         folder = self.folder / "metasched"
         folder.mkdir()
-        for name in ("job_submit.lua", "rules.lua", "hooks.conf"):
+        for name in ("job_submit.lua", "job_numbers.lua", "rules.lua", "hooks.conf"):
             (self.folder / name).rename(folder / name)
         self.chained = True
         line = f'pcall(dofile, "{folder}/job_submit.lua")'

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from metasched.jobs import LONGEST_MARK, read_mark
 from tests.system import test_lua_hook
-from tests.system.bad_daemons import GOOD, Bad, changed
+from tests.system.bad_daemons import FAULTS, GOOD, Bad, changed, http
 from tests.system.real_slurm import DEPLOYED
 from tests.system.test_slurm_failures import MARK
 
@@ -437,6 +439,88 @@ def test_a_rule_tells_parameters_of_the_command_line(tmp_path: Path) -> None:
     known, told = job["comment"].split(",")[:2], job["comment"].split(",")[4:]
     assert known == ["metasched:app=cg", "n=4000"]
     assert sorted(told) == ["solver=amg", "steps=100"]
+
+
+#: A job that says nothing but what it runs, and what the daemon knows of such jobs.
+STATED = {"comment": "", "name": "run7.sh", "argv": ["run7.sh", "case.in", "-n", "400"], "script": "#!/bin/sh\nN=5\n"}
+SIZED: dict[str, Any] = {"GET": {"names": ["other", "run#.sh"]}, "size": {"application": "cg", "problem_size": 400.0}}
+
+
+@contextmanager
+def sizing(names: object = SIZED["GET"], size: object = SIZED["size"]) -> Iterator[Bad]:
+    """A daemon that knows jobs whose problem sizes are numbers that they state."""
+
+    def answer(connection: socket.socket) -> None:
+        head = daemon.heads[-1]
+        told = names if head.startswith(b"GET") else size if b"/v1/problem-sizes" in head else GOOD
+        connection.sendall(http(json.dumps(told).encode()))
+
+    with closing(Bad(answer)) as daemon:
+        yield daemon
+
+
+def stated(folder: Path, daemon: Bad, **changes: object) -> dict[str, Any]:
+    """The job after the hook."""
+    shutil.copy(DEPLOYED / "job_numbers.lua", folder)
+    return driven(folder, f"address = {daemon.address}\ndeadline = 2\n", job=STATED | changes)
+
+
+def test_a_job_is_placed_by_a_number_that_it_states(tmp_path: Path) -> None:
+    with sizing() as daemon:
+        job = stated(tmp_path, daemon)
+    assert [head.split()[1] for head in daemon.heads] == [b"/v1/problem-sizes"] * 2 + [b"/v1/placements"]
+    told, asked = map(json.loads, daemon.asked[1:])
+    assert told == {"name": "run7.sh", "arguments": "-n=400", "script": "script:N==5"}
+    assert (asked["application"], asked["problem_size"], asked["name"]) == ("cg", 400, "run7.sh")
+    assert (job["said"], job["comment"]) == ("metasched: go", "metasched:app=cg,n=400,p=2,placement=0f")
+    with sizing() as daemon:  # an annotation of the user counts first
+        job = stated(tmp_path, daemon, comment="metasched:app=fft,n=8")
+    assert len(daemon.heads) == 1
+    assert job["comment"].startswith("metasched:app=fft,n=8,")
+
+
+def test_of_a_wrapped_command_the_arguments_are_told(tmp_path: Path) -> None:
+    script = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n./solve case.in -n 400\n"
+    with sizing({"names": ["wrap"]}) as daemon:
+        stated(tmp_path, daemon, name="wrap", argv=[], script=script)
+    assert json.loads(daemon.asked[1]) == {"name": "wrap", "arguments": "-n=400", "script": "script:-n=400"}
+
+
+@pytest.mark.parametrize(
+    ("names", "size", "questions"),
+    [
+        ({"names": []}, SIZED["size"], 1),
+        ({"names": ["run7.sh", "run"]}, SIZED["size"], 1),
+        ({"names": "run#.sh"}, SIZED["size"], 1),
+        ([1], SIZED["size"], 1),
+        (SIZED["GET"], {"application": None, "problem_size": None}, 2),
+        (SIZED["GET"], {"application": "rm -r", "problem_size": 400}, 2),
+        (SIZED["GET"], {"application": "cg", "problem_size": {"a": 1}}, 2),
+        (SIZED["GET"], {"application": "cg", "problem_size": -1}, 2),
+        (SIZED["GET"], "no", 2),
+    ],
+)
+def test_a_job_that_states_no_problem_size_stays_as_it_was(
+    names: object, size: object, questions: int, tmp_path: Path
+) -> None:
+    with sizing(names, size) as daemon:
+        job = stated(tmp_path, daemon)
+    assert len(daemon.heads) == questions
+    said = job.pop("said")
+    assert said == "" or ("the answer is not JSON" in said and size == "no")
+    assert job == UNCHANGED | STATED
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_names_are_asked_for_once_and_not_for_each_job_that_says_nothing(
+    sound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = "for _ = 1, 3 do job.status = slurm_job_submit(job, parts, 0) end\n"
+    monkeypatch.setattr(test_lua_hook, "DRIVER", DRIVER.replace("job.status = slurm", f"{again}job.status = slurm"))
+    with sizing({"names": ["other"]}) if sound else closing(Bad(FAULTS["fails"])) as daemon:
+        job = stated(tmp_path, daemon)
+    assert [head[:4] for head in daemon.heads] == [b"GET "]
+    assert job["said"] == ("" if sound else "metasched: job unchanged: the daemon answers 503")
 
 
 def commented(folder: Path, *, comment: str | None, before: str | None) -> list[Any]:

@@ -27,6 +27,9 @@ CONFIGURATION = (
     '[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
     '[[problem_size]]\nname = "by-argument"\nargument = "-n"\napplication = "sized"\n'
     '[[problem_size]]\nname = "by-script"\nscript = "N="\napplication = "sized"\n'
+    '[[problem_size]]\nname = "placed#"\nargument = "-n"\napplication = "cg"\n'
+    '[[problem_size]]\nname = "placed#"\nargument = "$2"\napplication = "cg"\n'
+    '[[problem_size]]\nname = "placed#"\nscript = "N="\napplication = "cg"\n'
 )
 FORGOTTEN = 2
 QOS = {
@@ -55,6 +58,7 @@ def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm,
         slurm.run("sacctmgr", "--immediate", "modify", "user", "root", "set", f"qos={every}", "defaultqos=normal")
         with Store.open(folder / "metasched.db") as store:
             teach(store, "proof")
+            (folder / "admin").write_text(store.tokens.add("a", "admin"))
         with hooked(slurm, folder, CONFIGURATION) as daemon:
             for node in NODES:
                 daemon.ask("POST", "/v1/loads", {"node": node, "samples": [[time.time() + 30.0, 0.9, 100.0]]})
@@ -184,6 +188,49 @@ def test_problem_sizes_in_arguments_and_scripts_are_learned_from_epilog_controll
     daemon.start()
     slurm.wait(lambda: len(sizes()) == 3, 60.0)
     assert sizes() == [400.0, 700.0, 900.0]
+
+
+@pytest.mark.parametrize("mode", ["act", "shadow"])
+def test_a_job_is_placed_by_the_number_that_it_states_and_learned_with_the_same(
+    accounted: tuple[Slurm, Daemon], tmp_path: Path, mode: str
+) -> None:
+    slurm, daemon = accounted
+    daemon.ask("PUT", "/v1/mode", {"mode": mode}, token=(daemon.folder / "admin").read_text())
+    slurm.hooks({"socket": daemon.socket})
+    path = tmp_path / "run.sh"
+    path.write_text("#!/bin/sh\nsleep 1\n")
+    script = tmp_path / "sized.sh"
+    script.write_text("#!/bin/sh\nN=570\nsleep 1 # 800\n")
+    words = {
+        510.0: (str(path), "a case.in", "-n", "510"),
+        520.0: (str(path), "case.in", "520"),
+        530.0: (str(path), "two words", "it's", "-n530"),
+        540.0: (str(path), "'one word'", "540"),
+        550.0: ("--wrap=true -n 550 && sleep 1",),
+        560.0: ("--wrap", "true case.in 560 && sleep 1"),
+        570.0: (str(script),),
+    }  # fmt: skip
+    sent = {}
+    for size, more in words.items():
+        job = slurm.sbatch("-n2", f"--job-name=placed{len(sent)}", *more, script=b"").job
+        sent[job] = size
+        comment = slurm.job(job).get("Comment", "")
+        assert comment.startswith(f"metasched:app=cg,n={size:g},p=2,placement=") is (mode == "act"), (size, comment)
+    slurm.wait_for([*sent])
+    found: dict[str, Any] = {}
+
+    def settled() -> bool:
+        found.clear()
+        for job in sent:
+            advised = [each for each in daemon.ask("GET", f"/v1/placements?job={job}") if each["outcome"]]
+            found.update((str(job), each["question"]["problem_size"]) for each in advised)
+        return len(found) == len(sent)
+
+    slurm.wait(settled, 60.0)
+    assert found == {str(job): size for job, size in sent.items()}
+    with Store.open(daemon.database) as store:
+        runs = {each.run.extra.get("job"): each.run.problem_size for each in store.runs.all()}
+    assert {str(job): runs.get(str(job)) for job in sent} == found
 
 
 def expected(daemon: Daemon, asked: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Routes of job history: run times of jobs without a problem size, and waits in the queues."""
+"""Routes of job history: problem sizes that jobs state, run times of jobs without one, and waits in the queues."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from starlette.concurrency import run_in_threadpool
 
 from metasched.audit import audit
+from metasched.history.argument_numbers import merged
 from metasched.service.api.dependencies import (
     Admin,
     Leading,
     OneAtATime,
     Reader,
+    Scheduler,
     TheClock,
     TheHistory,
     TheQueues,
@@ -20,7 +22,7 @@ from metasched.service.api.dependencies import (
 )
 from metasched.service.authentication import Client
 from metasched.service.refusals import NotNowError
-from metasched.service.schemas import ExpectIn, ForgetUserIn, WaitIn
+from metasched.service.schemas import ExpectIn, ForgetUserIn, StatedIn, WaitIn
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.sized_jobs import SizedJobs
 
@@ -30,6 +32,20 @@ router = APIRouter(prefix="/v1")
 MOST = 1000
 
 ClusterQuery = Annotated[str | None, Query(max_length=255)]
+
+
+@router.get("/problem-sizes")
+def sized_names(sized: TheSizedJobs, client: Scheduler) -> dict[str, list[str]]:
+    """The names of jobs that may state their problem size, as hooks tell names, with ``#`` for each number."""
+    return {"names": sized.names}
+
+
+@router.post("/problem-sizes")
+def problem_size(stated: StatedIn, sized: TheSizedJobs, client: Scheduler) -> dict[str, str | float | None]:
+    """The application and the problem size of a job by the numbers that it states; null where it states none."""
+    mark = sized.mark(stated.name, merged(stated.script, stated.arguments))
+    application, size = (None, None) if mark is None else (mark.application, mark.problem_size)
+    return {"application": application, "problem_size": size}
 
 
 @router.post("/history/predictions")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metasched.history.problem_sizes import SizeRule
+from metasched.history.problem_sizes import SizeRule, told_stem
 from metasched.jobs import Mark
 from metasched.plain_numbers import number_of
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Request
@@ -33,6 +33,11 @@ class SizedJobs:
 
     def __init__(self, rules: Sequence[SizeRule], models: Models, clusters: LiveClusters) -> None:
         self._rules, self._models, self._clusters = tuple(rules), models, clusters
+
+    @property
+    def names(self) -> list[str]:
+        """The names of such jobs as hooks tell names, with ``#`` for each number."""
+        return sorted({told_stem(rule.name) for rule in self._rules})
 
     def concerns(self, name: str) -> bool:
         """Whether a job of this name may state its problem size, in its arguments if not in its name."""

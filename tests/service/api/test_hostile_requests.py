@@ -26,7 +26,7 @@ POSTED = ("/v1/loads", "/v1/runs", "/v1/jobs", "/v1/placements", "/v1/prediction
 #: Routes that are an administrator's alone.
 ADMINISTRATION = {("POST", "/v1/runs/forget"), ("POST", "/v1/history/forget")}
 #: Routes that readers may not ask, since they show jobs of others.
-OF_OTHERS = {("GET", "/v1/sites/jobs/{uid}")}
+OF_OTHERS = {("GET", "/v1/sites/jobs/{uid}"), ("GET", "/v1/problem-sizes")}
 #: Routes for the agents of sites alone.
 OF_SITES = {("POST", "/v1/sites/links")}
 #: What each role may ask for, besides an admin, who may all; health and the OpenAPI document are open.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
+from metasched.history.argument_numbers import merged
 from metasched.history.problem_sizes import SizeRule
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
+from metasched.service.app import make_app
 from metasched.service.configuration import Configuration
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Learned
 from metasched.service.state.sized_jobs import SizedJobs
+from tests.service.daemons import running
 
 RULES = [SizeRule("solve_#", "1", "solve"), SizeRule("run.sh", "-n", "solve"), SizeRule("run.sh", "script:N=", "solve")]
 HISTORY = {"run_time": 60.0, "interval": {}, "reason": "the last job took 60 s", "requested_time": 3600.0}
@@ -71,6 +76,34 @@ def test_before_that_and_for_other_names_the_history_does() -> None:
     early = asked(known(3), "solve_1500")
     assert (early["run_time"], early["reason"]) == (60.0, f"{HISTORY['reason']} (the model of solve knows 3 runs)")
     assert asked(known(10), "other_1500") == HISTORY
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ({"name": "solve_1500"}, ("solve", 1500.0)),
+        ({"name": "run.sh", "arguments": "$1=9 -n=400"}, ("sized", 400.0)),
+        ({"name": "run.sh", "script": "script:N==700"}, ("sized", 700.0)),
+        ({"name": "run.sh", "arguments": "-n=400", "script": "script:N==700"}, ("sized", 400.0)),
+        ({"name": "run.sh", "arguments": "$1=9"}, (None, None)),
+        ({"name": "other.sh", "arguments": "-n=400"}, (None, None)),
+    ],
+)
+def test_hooks_are_told_what_a_job_is_as_it_is_learned(
+    asked: dict[str, str], answer: tuple[Any, Any], tmp_path: Path
+) -> None:
+    tables = [{"name": "solve_#", "application": "solve"}, {"name": "run.sh", "argument": "-n", "application": "sized"},
+              {"name": "run.sh", "script": "N=", "application": "sized"}]  # fmt: skip
+    with running(tmp_path, problem_size=tables) as daemon:
+        secret = daemon.store.tokens.add("hook", "scheduler")
+        daemon.access.refresh()
+        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        assert client.get("/v1/problem-sizes").json() == {"names": ["run.sh", "solve_#"]}
+        found = client.post("/v1/problem-sizes", json=asked).json()
+        assert (found["application"], found["problem_size"]) == answer
+        learned = daemon.sized_jobs.mark(asked["name"], merged(asked.get("script", ""), asked.get("arguments", "")))
+        assert answer == (None if learned is None else learned.application, learned and learned.problem_size)
+        assert client.post("/v1/problem-sizes", json=asked | {"arguments": "rm x\n"}).status_code == 422
 
 
 def test_a_number_that_is_not_in_the_name_is_refused() -> None:
