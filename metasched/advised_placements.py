@@ -94,7 +94,8 @@ class Ask(Demands):
     size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
     nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
     before it asks: then its outcome is found by that. ``qos``, its quality of service, and its user's ``login`` and
-    ``account`` are what limits it.
+    ``account`` are what limits it. A job with a ``frequency`` of its own is given no other clock, nor is one that
+    ``keeps_clock``: it chooses a clock that is not known before it runs.
     """
 
     time_limit: Positive | None = None
@@ -106,7 +107,13 @@ class Ask(Demands):
     qos: Text = ""
     login: Text = ""
     account: Text = ""
+    keeps_clock: bool = False
     trial: bool = False
+
+    @property
+    def own_clock(self) -> bool:
+        """Whether the job has a clock of its own, known or not."""
+        return self.keeps_clock or self.frequency is not None
 
 
 class Move(Message):
@@ -176,6 +183,7 @@ class Outcome:
         not measured.
     predicted : what the model said with these loads before it learned the run; None without a model.
     energy, predicted_energy : what it took, and what the model said of that likewise (J); None where not known.
+    frequency : clock of its processors (MHz); None where not known.
     """
 
     platform: str
@@ -192,6 +200,7 @@ class Outcome:
     available_bandwidth: float | None = 1000.0
     energy: float | None = None
     predicted_energy: float | None = None
+    frequency: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The outcome as a JSON document."""
@@ -233,6 +242,15 @@ class AdvisedPlacement:
     def application(self) -> str:
         """The application that was asked about."""
         return self.question.application
+
+    @property
+    def same_clock(self) -> bool:
+        """Whether its job had the clock that was advised, or none was."""
+        placement, outcome = self.answer.placement, self.outcome
+        if placement is None or outcome is None:
+            return False
+        # Earlier versions noted no clock: there it counts as the one that the job was to be given.
+        return placement.resource_set.frequency in (None, outcome.frequency or self.answer.frequency)
 
     def as_dict(self) -> dict[str, Any]:
         """The placement as one JSON document."""

@@ -160,6 +160,7 @@ local function marked(comment)
     end
   end
   job.kept, job.per_node = kept, tonumber((words.processes_per_node or ""):match("^%d%d?%d?%d?$"))
+  job.clock = number(words.frequency)
   if count > 0 then job.parameters = parameters end
   if words.p then
     local low, high = words.p:match("^(%d+)-(%d+)$")
@@ -461,12 +462,27 @@ local function stated(job_desc, ends)
   return sound(found.application, found.problem_size)
 end
 
+-- Clocks (kHz) that an option can name; what Slurm calls low or highm1 stands above them.
+local SLOWEST, FASTEST = 10000, 100000000
+
+-- The clock (MHz) that a job says for itself, in its comment or by an option; 0 where it chooses one that is not known
+-- before it runs, as with a range or a governor; nil where it leaves the clock to others.
+local function own_clock(job, job_desc)
+  if job.clock then return job.clock end
+  local least, most, governor = given(job_desc.cpu_freq_min), given(job_desc.cpu_freq_max), given(job_desc.cpu_freq_gov)
+  if (least or 0) == 0 and (most or 0) == 0 and (governor or 0) == 0 then return nil end
+  local one = most and (governor or 0) == 0 and (least or most) == most and most >= SLOWEST and most <= FASTEST
+  return one and most / 1000 or 0
+end
+
 local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
                   user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
                   script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil,
                   parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos,
                   login = job_desc.user_name, account = job_desc.account or job_desc.default_account }
+  local clock = own_clock(job, job_desc)
+  if clock == 0 then asked.keeps_clock = true else asked.frequency = clock end
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
   local per_node = given16(job_desc.ntasks_per_node)
   if per_node == 0 then per_node = nil end
@@ -580,12 +596,12 @@ local function with_mark(comment, word)
   return comment == "" and word or (comment .. " " .. word)
 end
 
--- Whether the comment notes the placement, by which the daemon releases a job from its nodes.
+-- Whether the comment notes the placement, by which the daemon releases a job from its nodes, and the clock (MHz).
 local function mark(job_desc, job, answer, clock)
   -- As many digits as the question had.
   local word = string.format("metasched:app=%s,n=%.14g,p=%d,placement=%s%s%s", job.application, job.size,
                              answer.processors, answer.id, job.kept or "",
-                             clock and string.format(",frequency=%d", clock) or "")
+                             clock and not job.clock and string.format(",frequency=%.14g", clock) or "")
   local comment = with_mark(job_desc.comment or "", word)
   -- Where there is no room for the mark the outcome is found by the submission, as with mark = no.
   if #comment > MOST_COMMENT or #word > #"metasched:" + MOST_MARK then return false end
@@ -593,14 +609,11 @@ local function mark(job_desc, job, answer, clock)
   return true
 end
 
--- The clock (MHz) that the daemon's configuration allows to set, where the job asks for none itself; nil where not.
-local function clocked(job_desc, sure)
-  for _, field in ipairs({ "cpu_freq_min", "cpu_freq_max", "cpu_freq_gov" }) do
-    if (given(job_desc[field]) or 0) ~= 0 then return nil end
-  end
-  if not sure.clock then return nil end
-  job_desc.cpu_freq_min, job_desc.cpu_freq_max = 1000 * sure.clock, 1000 * sure.clock
-  return sure.clock
+-- The clock (MHz) of the job, set to that of the answer where the job has none of its own; nil where it is not known.
+local function clocked(job_desc, asked, sure)
+  if asked.keeps_clock or asked.frequency then return asked.frequency end
+  if sure.clock then job_desc.cpu_freq_min, job_desc.cpu_freq_max = 1000 * sure.clock, 1000 * sure.clock end
+  return sure.clock or nil
 end
 
 local function place(job_desc, asked, answer, sure, noted)
@@ -655,7 +668,9 @@ local function advise(job_desc, part_list, uid)
   local sure = checked(answer, asked, job_desc, part_list, ends)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
   if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
-  local clock = clocked(job_desc, sure)
+  local clock = clocked(job_desc, asked, sure)
+  -- At a clock that is not known the job may take longer than was predicted.
+  if asked.keeps_clock then sure.limit = nil end
   local noted = settings.mark == "yes" and mark(job_desc, job, answer, clock)
   place(job_desc, asked, answer, sure, noted)
   return answer.message

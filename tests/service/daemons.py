@@ -13,6 +13,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import metered_runs
+
+from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 from metasched.service.configuration import Configuration
@@ -55,6 +58,14 @@ def teach(store: Store, cluster: str, *, slower: float = 1.0) -> None:
     predictor = RobustPredictor("cg", cluster).fit(store.runs.learnable(platform=cluster))
     document = json.loads(documents.dump(predictor))
     store.models.save("cg", cluster, document, learned=[record.uid for record in made])
+
+
+def teach_clocks(store: Store, cluster: str) -> None:
+    """Store metered runs of the application ``a`` at two clocks on a cluster, and the model learned from them."""
+    made = [RecordedRun(replace(run, cluster=cluster)) for run in metered_runs.made(40, seed=1)]
+    store.runs.add_all(made)
+    document = json.loads(documents.dump(MeteredPredictor("a", cluster).fit(record.run for record in made)))
+    store.models.save("a", cluster, document, learned=[record.uid for record in made])
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from metasched.advised_placements import Ask
 from metasched.jobs import LONGEST_MARK, read_mark
 from tests.system import test_lua_hook
 from tests.system.bad_daemons import FAULTS, GOOD, Bad, changed, http
@@ -169,8 +170,43 @@ def test_the_clock_is_set_where_the_answer_names_one_and_the_job_none(tmp_path: 
     assert job["comment"].endswith(",frequency=1800")
     assert "cpu_freq_max" not in submitted(tmp_path)
     assert "cpu_freq_max" not in submitted(tmp_path, frequency="fast")
-    own = submitted(tmp_path, frequency=1800, job={"cpu_freq_max": 2_400_000, "cpu_freq_min": 4294967294})
-    assert (own["cpu_freq_max"], "frequency" in own["comment"]) == (2_400_000, False)
+
+
+NO_VALUE = 4294967294
+
+
+@pytest.mark.parametrize(
+    ("comment", "options", "asked", "noted"),
+    [
+        ("", {"cpu_freq_min": NO_VALUE, "cpu_freq_max": NO_VALUE, "cpu_freq_gov": NO_VALUE}, None, 1800),
+        ("", {"cpu_freq_max": 2_400_000, "cpu_freq_min": NO_VALUE}, {"frequency": 2400}, 2400),
+        ("", {"cpu_freq_max": 2_400_500, "cpu_freq_min": 2_400_500}, {"frequency": 2400.5}, 2400.5),
+        (",frequency=1200", {}, {"frequency": 1200}, 1200),
+        (",frequency=1200", {"cpu_freq_max": 2_400_000}, {"frequency": 1200}, 1200),
+        ("", {"cpu_freq_max": 2_400_000, "cpu_freq_min": 1_200_000}, {"keeps_clock": True}, None),
+        ("", {"cpu_freq_max": 2_400_000, "cpu_freq_gov": 0x84000000}, {"keeps_clock": True}, None),
+        ("", {"cpu_freq_gov": 0x82000000}, {"keeps_clock": True}, None),
+        ("", {"cpu_freq_max": 0x80000001}, {"keeps_clock": True}, None),
+    ],
+    ids=str,
+)
+def test_a_job_keeps_the_clock_that_it_says_and_is_predicted_at_it(
+    comment: str, options: dict[str, object], asked: dict[str, object] | None, noted: float | None, tmp_path: Path
+) -> None:
+    with closing(Bad(changed(frequency=1800))) as daemon:
+        conf = f"address = {daemon.address}\ndeadline = 2\n"
+        job = driven(tmp_path, conf, job={"comment": f"metasched:app=cg,n=900{comment}", **options})
+        question = json.loads(daemon.asked[0])
+    assert {name: question[name] for name in ("frequency", "keeps_clock") if name in question} == (asked or {})
+    assert Ask.model_validate(question)
+    if asked is not None:
+        assert {name: job.get(name) for name in options} == options
+        assert options or "cpu_freq_max" not in job
+    found = read_mark(job["comment"])
+    assert found is not None
+    assert (found.placement, found.settings.frequency) == (GOOD["id"], noted)
+    # The predicted time is not that of a clock which is not known.
+    assert ("time_limit" in job) is (noted is not None)
 
 
 def test_a_file_stops_the_hook_whatever_the_daemon_does(tmp_path: Path) -> None:

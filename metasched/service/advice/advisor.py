@@ -141,7 +141,7 @@ class Placer:
         laid_out, predictor = constraints.laid_out(clusters[name], settings), under(known[name], settings)
         if configuration.mode == "act" and not ask.trial:
             self._recent.add(best, chosen, laid_out, constraints, view, now)
-            self._sharing.remember(uid, best)
+            self._sharing.remember(uid, best, ask.frequency)
         return answer(uid, ask, best, chosen, laid_out, predictor, warnings + doubts, configuration, ties)
 
     def _near_ties(
@@ -228,7 +228,9 @@ class Placer:
         states = [each.state for each in able]
         chosen = self._configuration.energy
         metered = all(tells_energy(each, known[each.name]) for each in states)
-        clocked = all(map(clocks_of, known.values()))
+        # Under a cap what jobs really draw counts: at clocks that nobody sets it would be exceeded.
+        set_at_all = chosen.set_frequency or chosen.power_cap is None
+        clocked = set_at_all and not ask.own_clock and all(map(clocks_of, known.values()))
         question = Question(
             ask.problem_size,
             constraints,

@@ -11,6 +11,7 @@ from metasched.placement.clusters.partition import Holder, Partition
 from metasched.placement.clusters.state import ClusterState, nodes_with, places
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import processes, span
+from metasched.predictors.abilities import clocks_of
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Placement
@@ -95,7 +96,12 @@ def _time_limit(
     predictor: Predictor,
     configuration: Configuration,
 ) -> float | None:
-    """A time limit that the run will hardly reach: the interval's upper end, at most the present limit."""
+    """A time limit that the run will hardly reach: the interval's upper end, at most the present limit.
+
+    None for a job at a clock of its own whose effect no run has shown: how long it may take there is not known.
+    """
+    if ask.own_clock and (ask.keeps_clock or clocks_of(predictor) is None):
+        return None
     p, cpu, bandwidth = (
         best.resource_set.processors,
         best.resource_set.available_cpu,

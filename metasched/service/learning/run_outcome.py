@@ -96,6 +96,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
             predicted=predicted,
             energy=job.energy,
             predicted_energy=joules,
+            frequency=run.settings.frequency,
         ),
     )
 

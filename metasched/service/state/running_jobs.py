@@ -19,9 +19,10 @@ MOST_PLACED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """The nodes of a placement, its expected power, and the margin up to its upper limit (W)."""
+    """The nodes of a placement, its clock (MHz), its expected power, and the margin up to its upper limit (W)."""
 
     nodes: frozenset[str]
+    clock: float | None
     power: float
     doubt: float
 
@@ -29,8 +30,8 @@ class _Placed:
 class RunningJobs:
     """Jobs that a new one would share with.
 
-    A job that runs where it was placed counts with the power of its placement, which is the mean of the run: under the
-    loads of a moment it would seem to draw more or less with each of them.
+    A job that runs where it was placed, at the clock of its placement, counts with the power of that, which is the mean
+    of the run: under the loads of a moment it would seem to draw more or less with each of them.
 
     Parameters
     ----------
@@ -44,20 +45,22 @@ class RunningJobs:
         self._of: tuple[View, dict[str, Known]] = (clusters.view, {})
         self._placed: dict[str, _Placed] = {}
 
-    def remember(self, uid: str, best: Placement) -> None:
+    def remember(self, uid: str, best: Placement, clock: float | None = None) -> None:
         """Remember the power of a placement that a job's comment will name; thread-safe.
 
         Parameters
         ----------
         uid : of the answer.
         best : the placement.
+        clock : of the job where none was chosen (MHz); None where it has none of its own.
         """
         if best.power_middle is None:
             return
         if len(self._placed) >= MOST_PLACED:  # several at once, since each time all others are copied
             self._placed = dict([*self._placed.items()][MOST_PLACED // 8 :])
         nodes = frozenset(best.resource_set.nodes)
-        self._placed[uid] = _Placed(nodes, best.power_middle, best.power_doubt or 0.0)
+        clock = best.resource_set.frequency or clock
+        self._placed[uid] = _Placed(nodes, clock, best.power_middle, best.power_doubt or 0.0)
 
     def on(self, partition: Partition) -> Known:
         """The jobs that run on the nodes of a partition, with the terms that each has left (s)."""
@@ -78,6 +81,6 @@ class RunningJobs:
         if not self._placed or isinstance(job, RunningJob):
             return job
         placed = self._placed.get(placement_in(job.comment))
-        if placed is None or placed.nodes != frozenset(job.nodes):
+        if placed is None or placed.nodes != frozenset(job.nodes) or placed.clock != job.settings.frequency:
             return job
         return replace(job, power=placed.power, power_doubt=placed.doubt)

@@ -11,24 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from metered_runs import made
 
 from metasched.advised_placements import Answer, Ask
+from metasched.jobs import read_mark
 from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.predictors.abilities import under
-from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Settings
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.configuration import Configuration
 from metasched.service.state.live_clusters import runner_of
 from metasched.store import documents
-from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
-from tests.service.daemons import CLUSTERS, running
+from tests.service.daemons import CLUSTERS, running, teach_clocks
 
 
 def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
@@ -256,11 +254,7 @@ def test_a_parameter_that_was_never_learned_leaves_a_placement_with_its_layout(t
 def metered(folder: Path) -> None:
     """A database whose model of the application tells energy at two clocks."""
     with Store.open(folder / "metasched.db") as store:
-        store.runs.add_all(records := [RecordedRun(replace(run, cluster="east")) for run in made(40, seed=1)])
-        predictor = MeteredPredictor("a", "east").fit(record.run for record in records)
-        store.models.save(
-            "a", "east", json.loads(documents.dump(predictor)), learned=[record.uid for record in records]
-        )
+        teach_clocks(store, "east")
 
 
 def test_placements_are_made_for_least_energy_at_a_clock_where_the_configuration_says_so(tmp_path: Path) -> None:
@@ -289,6 +283,56 @@ def test_placements_are_made_for_least_energy_at_a_clock_where_the_configuration
     assert limit > (answers["plain"].time_limit or 0.0)
 
 
+def test_a_job_with_a_clock_of_its_own_is_given_no_other(tmp_path: Path) -> None:
+    metered(tmp_path)
+    asked = {"application": "a", "problem_size": 20_000, "clusters": frozenset({"east"}), "processors": [4]}
+    least = {"policy": "min-energy", "max_slowdown": 0.5, "frequencies": [1200, 2000], "set_frequency": True}
+    answers = []
+    with running(tmp_path, learned=False, mode="act", energy=least) as daemon:
+        for own in ({}, {"frequency": 1200.0}, {"frequency": 2000.0}, {"keeps_clock": True}):
+            answers.append(daemon.placer.answer(Ask(**asked | own), time.time()))
+    assert [each.frequency for each in answers] == [1200.0, None, None, None]
+    chosen, slow, fast, unknown = (each.placement for each in answers)
+    assert chosen is not None
+    assert slow is not None
+    assert fast is not None
+    assert unknown is not None
+    assert slow.prediction.execution_time == pytest.approx(chosen.prediction.execution_time)
+    assert slow.prediction.execution_time > 1.1 * fast.prediction.execution_time
+    assert slow.energy is not None
+    assert fast.energy is not None
+    assert slow.energy < fast.energy
+    assert [each.time_limit is None for each in answers] == [False, False, False, True]
+
+
+def test_the_time_of_a_job_at_a_clock_whose_effect_is_unknown_is_not_limited(tmp_path: Path) -> None:
+    asked = {"application": "cg", "problem_size": 1900, "processors": [4]}
+    with running(tmp_path) as daemon:
+        found = [
+            daemon.placer.answer(Ask(**asked | own), time.time())
+            for own in ({}, {"frequency": 1200.0}, {"keeps_clock": True})
+        ]
+    assert [each.placed for each in found] == [True, True, True]
+    assert [each.time_limit is None for each in found] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("energy", "clock"),
+    [({}, 1200.0), ({"power_cap": 900.0}, None), ({"power_cap": 900.0, "set_frequency": True}, 1200.0)],
+    ids=str,
+)
+def test_under_a_cap_only_clocks_that_are_set_are_chosen(
+    energy: dict[str, object], clock: float | None, tmp_path: Path
+) -> None:
+    metered(tmp_path)
+    ask = Ask(application="a", problem_size=20_000, clusters=frozenset({"east"}), processors=[4])
+    least = {"policy": "min-energy", "max_slowdown": 0.5, "frequencies": [1200, 2000]} | energy
+    with running(tmp_path, learned=False, mode="act", energy=least) as daemon:
+        answer = daemon.placer.answer(ask, time.time())
+    assert answer.placement is not None
+    assert answer.placement.resource_set.frequency == clock
+
+
 def metered_model(folder: Path) -> str:
     """The model that :func:`metered` stored."""
     with Store.open(folder / "metasched.db") as store:
@@ -305,21 +349,43 @@ def test_a_cap_that_the_cluster_draws_without_the_job_is_named(tmp_path: Path) -
     assert "the power cap of 150 W is below what east draws without the job" in answer.message
 
 
-def test_a_placed_job_that_runs_counts_with_the_power_of_its_placement(tmp_path: Path) -> None:
+SLOW = {"policy": "min-energy", "max_slowdown": 0.5, "frequencies": [1200, 2000], "set_frequency": True}
+
+
+@pytest.mark.parametrize(
+    ("energy", "own", "clock", "as_placed"),
+    [
+        ({}, {}, "", True),
+        ({}, {}, "frequency=1200", False),
+        (SLOW, {}, "frequency=1200", True),
+        (SLOW, {}, "frequency=2000", False),
+        (SLOW, {}, "", False),
+        (SLOW, {"frequency": 2000.0}, "frequency=2000", True),
+        (SLOW, {"frequency": 2000.0}, "frequency=1200", False),
+    ],
+)
+def test_a_placed_job_that_runs_at_its_clock_counts_with_the_power_of_its_placement(
+    energy: dict[str, object], own: dict[str, float], clock: str, as_placed: bool, tmp_path: Path
+) -> None:
     metered(tmp_path)
-    ask = Ask(application="a", problem_size=900, clusters=frozenset({"east"}), processors=[2])
-    with running(tmp_path, learned=False, mode="act") as daemon:
-        answer = daemon.placer.answer(ask, time.time())
+    asked = {"application": "a", "problem_size": 900, "clusters": frozenset({"east"}), "processors": [2]}
+    with running(tmp_path, learned=False, mode="act", energy=energy) as daemon:
+        answer = daemon.placer.answer(Ask(**asked | own), time.time())
         assert answer.placement is not None
         view = daemon.clusters.view
         (east,) = [each for each in view.partitions if each.state.name == "east"]
         nodes, powers = answer.placement.resource_set.nodes, []
         for uid in (answer.id, "0" * 32):
-            mark = f"metasched:app=a,n=20000,placement={uid}"
-            job = StartedJob(nodes, (2 // len(nodes),) * len(nodes), 0.0, "a", 20_000.0, comment=mark)
+            comment = f"metasched:app=a,n=20000,placement={uid}{clock and ','}{clock}"
+            mark = read_mark(comment)
+            assert mark is not None
+            job = StartedJob(
+                nodes, (2 // len(nodes),) * len(nodes), 0.0, "a", 20_000.0, comment=comment, settings=mark.settings
+            )
             daemon.clusters.view = replace(view, running={runner_of(east): (job,)})
             (counted,) = daemon.placer.running([east])[0]["east"]
             powers.append((counted.power, counted.power_doubt))
     placed, by_model = powers
-    assert placed == (answer.placement.power_middle, answer.placement.power_doubt)
-    assert by_model != placed
+    told = (answer.placement.power_middle, answer.placement.power_doubt)
+    assert by_model != told
+    assert placed == (told if as_placed else by_model)
