@@ -71,15 +71,15 @@ def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
 
 def _advice(daemon: Daemon) -> dict[str, Any]:
     """The quality of the advice, the verdict, and both for each application and cluster."""
-    report, mode = daemon.jobs.ledger.report(), daemon.mode.mode
-    judged = verdict(report.overall)
+    report, mode, choice = daemon.jobs.ledger.report(), daemon.mode.mode, daemon.configuration.energy
+    judged = verdict(report.overall, choice)
     return {
         "quality": report.overall.as_dict(),
         "verdict": judged.as_dict(),
         "next_step": next_step(mode, judged).as_dict(),
         "by_application": [
-            {"application": application, "cluster": cluster, **part.as_dict(), "verdict": verdict(part).as_dict()}
-            for (application, cluster), part in islice(report.parts.items(), PARTS)
+            {"application": name, "cluster": cluster, **part.as_dict(), "verdict": verdict(part, choice).as_dict()}
+            for (name, cluster), part in islice(report.parts.items(), PARTS)
         ],
         "more_applications": max(0, len(report.parts) - PARTS),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from metasched.plain_numbers import number_of, plain, span
+from metasched.service.configuration import EnergyChoice
 from metasched.service.quality.advice_quality import Quality, Report
 from metasched.service.quality.verdict import verdict
 
@@ -49,17 +50,23 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
         )
     if quality.saved is not None:
         of = f"of {span(quality.time_taken)} that {number_of(quality.elsewhere, 'job')} ran elsewhere"
-        yield "time that the advice would save", _saved(quality), of
+        yield "time that the advice would save", _time_saved(quality), of
     if quality.metered:
-        saved = f"{100.0 * (1.0 - quality.energy_as_advised / quality.energy_taken):.0f} %"
         of = f"of {plain(quality.energy_taken)} J that {number_of(quality.metered, 'job')} took elsewhere"
-        yield "energy that the advice would save", saved, of
+        share = _share(quality.energy_saved, quality.energy_saved_low, quality.energy_saved_high)
+        yield "energy that the advice would save", share, of
     if quality.killed_by_limit:
         yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would exceed the suggested limit"
 
 
-def parts(report: Report) -> list[Part]:
-    """The applications with the most jobs."""
+def parts(report: Report, choice: EnergyChoice | None = None) -> list[Part]:
+    """The applications with the most jobs.
+
+    Parameters
+    ----------
+    report : the quality of the advice.
+    choice : the policy that it followed.
+    """
     return [
         Part(
             application,
@@ -68,17 +75,20 @@ def parts(report: Report) -> list[Part]:
             "" if quality.ppe_mean_there is None else f"{quality.ppe_mean_there:.1f} %",
             "" if quality.held is None else f"{100 * quality.held:.0f} %",
             f"{quality.followed} of {quality.jobs}",
-            _saved(quality),
-            verdict(quality).mode or "too early to tell",
+            _time_saved(quality),
+            verdict(quality, choice).mode or "too early to tell",
         )
         for (application, cluster), quality in islice(report.parts.items(), LISTED)
     ]
 
 
-def _saved(quality: Quality) -> str:
-    if quality.saved is None:
+def _share(saved: float | None, low: float | None, high: float | None) -> str:
+    """A share that is saved with its bounds, as far as they are known."""
+    if saved is None:
         return ""
-    text = f"{round(100 * quality.saved)} %"
-    if quality.saved_low is None or quality.saved_high is None:
-        return text
-    return f"{text} ({round(100 * quality.saved_low)} to {round(100 * quality.saved_high)})"
+    text = f"{round(100 * saved)} %"
+    return text if low is None or high is None else f"{text} ({round(100 * low)} to {round(100 * high)})"
+
+
+def _time_saved(quality: Quality) -> str:
+    return _share(quality.saved, quality.saved_low, quality.saved_high)

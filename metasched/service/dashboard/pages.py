@@ -190,7 +190,8 @@ def content(daemon: Daemon, now: float, client: Client, *, application: str = ""
     report, mode = daemon.jobs.ledger.report(), daemon.mode.mode
     running = daemon.running_advisor.identified(daemon.clusters.view, client.sees)
     moves = [each for each in daemon.moves.made if client.sees(each.advice.question.user)]
-    judged, unread = verdict(report.overall), ""
+    choice = daemon.configuration.energy
+    judged, unread = verdict(report.overall, choice), ""
     try:
         newest = daemon.store.placements.recent(PLACEMENTS, users=client.shown)
     except StoreError as error:
@@ -205,7 +206,7 @@ def content(daemon: Daemon, now: float, client: Client, *, application: str = ""
         "figures": list(advice_quality.figures(report.overall)),
         "judged": judged,
         "next": next_step(mode, judged),
-        "parts": advice_quality.parts(report),
+        "parts": advice_quality.parts(report, choice),
         "hidden_parts": max(0, len(report.parts) - advice_quality.LISTED),
         "day": day,
         "clusters": [clusters.shown(each, daemon.history, day=day) for each in partitions[:CLUSTERS]],

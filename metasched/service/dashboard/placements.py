@@ -38,7 +38,7 @@ def shown(advised: AdvisedPlacement) -> Shown:
         )  # fmt: skip
     placement, prediction = answer.placement, answer.placement.prediction
     nodes, wait = placement.resource_set.nodes, placement.queue_wait
-    mark, came = _came(placement, advised.outcome)
+    mark, came = _came(placement, advised.outcome, same_clock=advised.same_clock)
     return Shown(
         advised.made_at,
         advised.application,
@@ -56,7 +56,7 @@ def shown(advised: AdvisedPlacement) -> Shown:
     )
 
 
-def _came(placement: Placement, outcome: Outcome | None) -> tuple[str, str]:
+def _came(placement: Placement, outcome: Outcome | None, *, same_clock: bool) -> tuple[str, str]:
     if outcome is None:
         return "…", "not finished, or not reported"
     took = span(outcome.execution_time)
@@ -66,6 +66,8 @@ def _came(placement: Placement, outcome: Outcome | None) -> tuple[str, str]:
         names = outcome.nodes
         where = fold(names) if len(names) <= MOST_NAMED else count(len(names), "node")
         return "↷", f"{took} elsewhere, on {where or 'unknown nodes'}"
+    if not same_clock:
+        return "↷", f"{took} at another clock"
     off = 100.0 * (placement.prediction.execution_time / outcome.execution_time - 1.0)
     mark, side = ("✓", "inside") if placement.prediction.interval.holds(outcome.execution_time) else ("≠", "outside")
     return mark, f"{took}, {side} the interval; predicted {off:+.0f} %"

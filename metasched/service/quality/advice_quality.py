@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
+from metasched.predictors.energy.metered_runs import MISREAD
 from metasched.records import Placement
 
 #: One-sided level of the bounds of the time saved.
@@ -31,14 +32,14 @@ class Quality:
     ----------
     jobs : finished jobs that a placement was advised for and that did not fail.
     failed : finished jobs that failed or were killed.
-    followed : jobs that ran on the nodes advised.
+    followed : jobs that ran on the nodes advised, at the clock advised where one was.
     same_partition : jobs that ran in the partition advised, on whichever nodes.
     ppe_mean, ppe_median : percentage prediction error of the advice, over the jobs that followed it (%).
     interval_coverage : share of these whose execution time lay in the interval.
     judged : jobs whose execution time could be predicted with the loads that really came.
     ppe_mean_there : mean error of these predictions (%).
     held, level : share of these whose execution time lay in the prediction's interval, and the share that should.
-    elsewhere : jobs judged that ran elsewhere than advised.
+    elsewhere : jobs judged that ran elsewhere than advised, or at another clock.
     faster : of these, those that would, as predicted, have been faster where advised.
     time_taken : execution time of the jobs elsewhere (s).
     time_as_advised : what they would have taken where advised: the time taken, times predicted there over predicted
@@ -48,6 +49,7 @@ class Quality:
     killed_by_limit : jobs that ran, or where advised would have run, for longer than the time limit suggested.
     metered : jobs elsewhere whose energy is known, as is that of their placement.
     energy_taken, energy_as_advised : what these took, and would have taken where advised (J), as the times are.
+    energy_saved, energy_saved_low, energy_saved_high : share of that energy, as of the time.
     """
 
     jobs: int
@@ -72,6 +74,9 @@ class Quality:
     metered: int
     energy_taken: float
     energy_as_advised: float
+    energy_saved: float | None
+    energy_saved_low: float | None
+    energy_saved_high: float | None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, as JSON and the dashboard have them."""
@@ -85,7 +90,7 @@ class Settled:
     Parameters
     ----------
     failed : it failed or was killed: it tells nothing more.
-    followed : it ran on the nodes advised, on as many processors.
+    followed : it ran on the nodes advised, on as many processors, at the clock advised where one was.
     actual : its execution time (s).
     advised : what was predicted where advised (s).
     inside : whether the execution time lay in the interval advised.
@@ -95,7 +100,8 @@ class Settled:
     limit : the time limit suggested (s).
     same_partition : it ran in the partition advised.
     application, cluster : what ran, and on which platform.
-    energy : what it took, measured, else as predicted there (J); None where it is not known.
+    energy : what it took, as measured, or where no meter that can be believed tells as predicted there (J); None where
+        it is not known.
     energy_as_advised : what it would have taken where advised (J); None where it is not known.
     """
 
@@ -134,7 +140,7 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
     names = answer.partitions or [answer.partition]
     where = [(answer.scheduler, name) for name in names] if answer.partition else [chosen.cluster]
     ran = (outcome.scheduler or answer.scheduler, outcome.partition)
-    followed = chosen.same_place(outcome.nodes, outcome.processors)
+    followed = advice.same_clock and chosen.same_place(outcome.nodes, outcome.processors)
     return Settled(
         failed=False,
         followed=followed,
@@ -156,8 +162,11 @@ def _energies(placement: Placement, outcome: Outcome) -> dict[str, Any]:
     advised, there = placement.energy, outcome.predicted_energy
     if advised is None or not there:
         return {}
-    took = _counted(there if outcome.energy is None else outcome.energy)
-    return {"energy": took, "energy_as_advised": took * _counted(advised) / _counted(there)}
+    there, measured = _counted(there), outcome.energy
+    # A meter whose counter jumped would count for more than all other jobs together.
+    sound = measured is not None and there / MISREAD <= measured <= there * MISREAD
+    took = measured if measured is not None and sound else there
+    return {"energy": took, "energy_as_advised": took * _counted(advised) / there}
 
 
 def _counted(value: float) -> float:
@@ -231,6 +240,11 @@ def quality(jobs: Iterable[Settled]) -> Quality:
     as_advised = np.array([job.as_advised for job, _ in elsewhere])
     low, high = _bounds(taken, as_advised)
     metered = [job for job, _ in elsewhere if job.energy is not None]
+    energy, energy_as_advised = (
+        np.array([each or 0.0 for each in joules], dtype=np.float64)
+        for joules in ([job.energy for job in metered], [job.energy_as_advised for job in metered])
+    )
+    energy_low, energy_high = _bounds(energy, energy_as_advised)
     return Quality(
         jobs=len(sound),
         failed=len(jobs) - len(sound),
@@ -247,13 +261,16 @@ def quality(jobs: Iterable[Settled]) -> Quality:
         faster=sum(job.advised < there for job, there in elsewhere),
         time_taken=float(taken.sum()),
         time_as_advised=float(as_advised.sum()),
-        saved=1.0 - float(as_advised.sum() / taken.sum()) if elsewhere else None,
+        saved=_saved(taken, as_advised),
         saved_low=low,
         saved_high=high,
         killed_by_limit=sum(job.limit is not None and job.as_advised > job.limit for job in sound),
         metered=len(metered),
-        energy_taken=math.fsum(job.energy or 0.0 for job in metered),
-        energy_as_advised=math.fsum(job.energy_as_advised or 0.0 for job in metered),
+        energy_taken=float(energy.sum()),
+        energy_as_advised=float(energy_as_advised.sum()),
+        energy_saved=_saved(energy, energy_as_advised),
+        energy_saved_low=energy_low,
+        energy_saved_high=energy_high,
     )
 
 
@@ -261,10 +278,15 @@ def _mean(values: list[Any]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
+def _saved(taken: np.ndarray, as_advised: np.ndarray) -> float | None:
+    """The share saved; None where nothing was taken."""
+    return 1.0 - float(as_advised.sum() / taken.sum()) if taken.sum() else None
+
+
 def _bounds(taken: np.ndarray, as_advised: np.ndarray) -> tuple[float | None, float | None]:
     """Bounds of the share saved: Student's for a ratio of sums (Cochran, Sampling Techniques, 1977, ch. 6)."""
     count = taken.size
-    if count < 2:
+    if count < 2 or not taken.sum():
         return None, None
     ratio = as_advised.sum() / taken.sum()
     spread = math.sqrt(count / (count - 1) * float(np.square(as_advised - ratio * taken).sum())) / float(taken.sum())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from metasched.modes import Mode
 
 if TYPE_CHECKING:
+    from metasched.service.configuration import EnergyChoice
     from metasched.service.quality.advice_quality import Quality
 
 #: Jobs that must have been judged before anything is said.
@@ -42,12 +43,18 @@ class Verdict:
         return asdict(self)
 
 
-def verdict(quality: Quality) -> Verdict:
+def verdict(quality: Quality, choice: EnergyChoice | None = None) -> Verdict:
     """The verdict on some finished jobs.
 
     Advice is good for ``act`` where predictions hold and following them saves time, or jobs follow already; for
     ``advise`` where predictions hold and no time saved differs from chance, or time limits are too short; else for
-    ``shadow``.
+    ``shadow``. Advice for least energy costs time by its nature: it is judged by the energy saved, and is good for
+    ``shadow`` alone if it costs more time than it may.
+
+    Parameters
+    ----------
+    quality : of the advice.
+    choice : the policy; earliest completion where it is None, and where no energy of the jobs is known.
 
     Examples
     --------
@@ -72,8 +79,15 @@ advice would have saved 23 % of the time (20 % to 27 %)')
     least = max(level - FEWER_HELD, 0.0)
     if held < least - CHANCE * math.sqrt(least * (1.0 - least) / quality.judged):
         return Verdict("shadow", f"{accuracy}: the coverage is too low")
-    gain = _gain(quality)
-    if quality.saved_high is not None and quality.saved_high < 0.0:
+    low, high = quality.saved_low, quality.saved_high
+    gain = _gain("time", quality.saved, low, high)
+    if choice is not None and choice.policy == "min-energy" and quality.metered:
+        if choice.max_slowdown is not None and high is not None and high < -choice.max_slowdown:
+            allowed = f"more than the {_percent(choice.max_slowdown)} that max_slowdown allows"
+            return Verdict("shadow", f"{accuracy}; {gain}, {allowed}")
+        low, high = quality.energy_saved_low, quality.energy_saved_high
+        gain = _gain("energy", quality.energy_saved, low, high)
+    if high is not None and high < 0.0:
         return Verdict("shadow", f"{accuracy}; {gain}")
     if quality.killed_by_limit > MOST_KILLED * quality.jobs:
         return Verdict(
@@ -81,19 +95,19 @@ advice would have saved 23 % of the time (20 % to 27 %)')
         )
     if quality.followed >= ALL_FOLLOW * quality.jobs:
         return Verdict("act", f"{accuracy}; {quality.followed} of {quality.jobs} ran where advised")
-    if quality.saved_low is not None and quality.saved_low > 0.0:
+    if low is not None and low > 0.0:
         return Verdict("act", f"{accuracy}; {gain}")
     return Verdict("advise", f"{accuracy}; {gain}: this may be chance")
 
 
-def _gain(quality: Quality) -> str:
-    if quality.saved is None:
+def _gain(of: str, saved: float | None, low: float | None, high: float | None) -> str:
+    if saved is None:
         return "no job ran elsewhere than advised"
-    kind, sign = ("saved", 1.0) if quality.saved >= 0.0 else ("cost", -1.0)
-    text = f"following the advice would have {kind} {_percent(sign * quality.saved)} of the time"
-    if quality.saved_low is None or quality.saved_high is None:
+    kind, sign = ("saved", 1.0) if saved >= 0.0 else ("cost", -1.0)
+    text = f"following the advice would have {kind} {_percent(sign * saved)} of the {of}"
+    if low is None or high is None:
         return text
-    low, high = sorted((sign * quality.saved_low, sign * quality.saved_high))
+    low, high = sorted((sign * low, sign * high))
     return f"{text} ({_percent(low)} to {_percent(high)})"
 
 

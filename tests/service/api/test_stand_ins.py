@@ -46,12 +46,13 @@ def daemon(parts: int, models: int) -> Any:
         load_sources=SimpleNamespace(reports=lambda: [SimpleNamespace(as_dict=lambda now: {"at": now})]),
         moves=SimpleNamespace(paid=4, regretted=1),
         jobs=SimpleNamespace(ledger=SimpleNamespace(report=lambda: report)),
+        configuration=SimpleNamespace(energy="energy"),
     )  # fmt: skip
 
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status, "verdict", lambda quality: judged(f"verdict on {quality.as_dict()['said']}"))
+    monkeypatch.setattr(status, "verdict", lambda quality, by: judged(f"{by} verdict on {quality.as_dict()['said']}"))
     monkeypatch.setattr(status, "next_step", lambda mode, found: judged(f"in {mode} after {found.as_dict()['said']}"))
 
 
@@ -69,10 +70,10 @@ def test_the_status_is_what_the_daemon_knows_now(sees_all: bool) -> None:
              "notices": [f"a{number} on east"] if sees_all else []}
             for number in range(2)
         ],
-        "quality": {"said": "overall"}, "verdict": {"said": "verdict on overall"},
-        "next_step": {"said": "in shadow after verdict on overall"},
+        "quality": {"said": "overall"}, "verdict": {"said": "energy verdict on overall"},
+        "next_step": {"said": "in shadow after energy verdict on overall"},
         "by_application": [
-            {"application": "a0", "cluster": "c", "said": "part 0", "verdict": {"said": "verdict on part 0"}}
+            {"application": "a0", "cluster": "c", "said": "part 0", "verdict": {"said": "energy verdict on part 0"}}
         ],
         "more_applications": 0,
     }  # fmt: skip

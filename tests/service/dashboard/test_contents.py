@@ -54,7 +54,7 @@ def daemon(many: int, **changes: Any) -> Any:
             placements=SimpleNamespace(recent=lambda most, users: [f"{users[0]}{each}" for each in range(most)])
         ),
         "queues": SimpleNamespace(waiting=lambda now, sees: names),
-        "configuration": SimpleNamespace(moving=SimpleNamespace(act=True)),
+        "configuration": SimpleNamespace(moving=SimpleNamespace(act=True), energy="energy"),
     } | changes  # fmt: skip
     return SimpleNamespace(**found)
 
@@ -62,11 +62,11 @@ def daemon(many: int, **changes: Any) -> Any:
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part of the page is shown as itself."""
-    monkeypatch.setattr(pages, "verdict", lambda quality: "sound")
+    monkeypatch.setattr(pages, "verdict", lambda quality, choice: "sound by " + choice)
     monkeypatch.setattr(pages, "next_step", lambda mode, judged: (mode, judged))
     monkeypatch.setattr(health, "checks", lambda daemon, now: iter(["check"]))
     monkeypatch.setattr(advice_quality, "figures", lambda quality: iter(["figure"]))
-    monkeypatch.setattr(advice_quality, "parts", lambda report: ["part"])
+    monkeypatch.setattr(advice_quality, "parts", lambda report, choice: ["part by " + choice])
     monkeypatch.setattr(clusters, "shown", lambda each, history, day: (each.state.name, day))
     monkeypatch.setattr(applications, "shown", lambda *key: key[:-1])
     monkeypatch.setattr(applications, "summary", lambda *key: ("summary", *key[:-1]))
@@ -130,10 +130,10 @@ def test_a_page_shows_everything_up_to_its_limits_and_how_much_is_left_out(monke
     assert found["placements"] == [f"ann{number}" for number in range(30)]
     plain = {key: found[key] for key in ("now", "up", "mode", "configured", "judged", "next", "day", "application")}
     assert plain == {
-        "now": 100.0, "up": 60.0, "mode": "shadow", "configured": "act", "judged": "sound",
-        "next": ("shadow", "sound"), "day": True, "application": "a",
+        "now": 100.0, "up": 60.0, "mode": "shadow", "configured": "act", "judged": "sound by energy",
+        "next": ("shadow", "sound by energy"), "day": True, "application": "a",
     }  # fmt: skip
-    assert (found["checks"], found["figures"], found["parts"]) == (["check"], ["figure"], ["part"])
+    assert (found["checks"], found["figures"], found["parts"]) == (["check"], ["figure"], ["part by energy"])
     assert (found["moving"], found["unread"]) == (False, "")
 
 
@@ -152,7 +152,7 @@ def test_where_everything_fits_nothing_is_left_out(many: int, monkeypatch: pytes
 def test_jobs_are_moved_where_the_daemon_acts_and_may_move_them(
     mode: str, act: bool, moves: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configuration = SimpleNamespace(moving=SimpleNamespace(act=act))
+    configuration = SimpleNamespace(moving=SimpleNamespace(act=act), energy="energy")
     parts = {"mode": SimpleNamespace(mode=mode, configured=mode), "configuration": configuration}
     assert contents(monkeypatch, 1, **parts)["moving"] is moves
 

@@ -171,7 +171,7 @@ def test_the_figures_of_the_advice_say_what_they_are_of() -> None:
         ("coverage of the intervals", "33 %", "90 % expected"),
         ("median error of the advice", "10.0 %", "1 job that followed it"),
         ("time that the advice would save", "50 % (50 to 50)", "of 400 s that 2 jobs ran elsewhere"),
-        ("energy that the advice would save", "40 %", "of 2000 J that 2 jobs took elsewhere"),
+        ("energy that the advice would save", "40 % (40 to 40)", "of 2000 J that 2 jobs took elsewhere"),
         ("over the suggested limit", "1", "jobs would exceed the suggested limit"),
     ]
     assert list(advice_quality.figures(quality([]))) == [

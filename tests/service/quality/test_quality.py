@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
 from metasched.records import Interval, Placement, Prediction, ResourceSet, Run
+from metasched.service.configuration import EnergyChoice
 from metasched.service.dashboard.advice_quality import figures
+from metasched.service.dashboard.placements import shown
 from metasched.service.quality.advice_quality import Settled, quality, report, settled
 from metasched.service.quality.recent_predictions import MOST_RUNS, JudgedRun, RecentPredictions
 from metasched.service.quality.verdict import ENOUGH, Verdict, next_step, verdict
@@ -179,6 +181,73 @@ def test_energy_that_the_advice_would_have_saved_is_counted_where_it_is_known() 
     assert quality([]).metered == 0
 
 
+@pytest.mark.parametrize(
+    ("measured", "taken"), [(None, 800.0), (26.0, 800.0), (27.0, 27.0), (24_000.0, 24_000.0), (24_001.0, 800.0)]
+)
+def test_a_meter_that_is_missing_or_cannot_be_believed_leaves_what_was_predicted(
+    measured: float | None, taken: float
+) -> None:
+    found = quality(filter(None, [settled(ran(energy=measured, predicted_energy=800.0))]))
+    assert (found.metered, found.energy_taken) == (1, taken)
+    assert (found.energy_as_advised, found.energy_saved) == (pytest.approx(taken * 0.75), pytest.approx(0.25))
+
+
+def ran(*, clock: float | None = None, given: float | None = None, **outcome: Any) -> AdvisedPlacement:
+    """A job that ran on the nodes advised to it at a clock (MHz), or else elsewhere, with what became of it."""
+    sets = ResourceSet("c8", ("b1",), 2, 1.0, 100.0, frequency=clock)
+    placement = Placement(sets, Prediction(10.0, Interval(8.0, 12.0, 0.9), "m"), energy=600.0)
+    answer = Answer(
+        id="0a", mode="act", steer="nodes", placed=True, message="", placement=placement, frequency=given
+    )  # fmt: skip
+    there = Prediction(8.0, Interval(7.0, 9.0, 0.9), "m")
+    nodes = ("b1",) if clock else ("a1",)
+    outcome = {"energy": 1000.0, "predicted_energy": 800.0} | outcome
+    return AdvisedPlacement(
+        1.0, Ask(application="cg", problem_size=5.0), answer, Outcome("c8", "", nodes, 2, 8.0, 0, there, **outcome)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "had", "followed"),
+    [(1200.0, 1200.0, True), (1200.0, None, True), (1200.0, 2000.0, False), (None, None, False), (None, 1200.0, True)],
+)
+def test_a_job_at_another_clock_than_advised_did_not_follow_the_advice(
+    given: float | None, had: float | None, followed: bool
+) -> None:
+    told = ran(clock=1200.0, given=given, frequency=had)
+    found = quality(filter(None, [settled(told)]))
+    assert (found.followed, found.elsewhere) == (followed, not followed)
+    assert found.energy_as_advised == (0.0 if followed else 750.0)
+    assert shown(told).came == ("8.0 s, inside the interval; predicted +25 %" if followed else "8.0 s at another clock")
+
+
+LESS_ENERGY = [
+    replace(job, energy=10.0 * job.actual, energy_as_advised=9.0 * job.actual) for job in elsewhere(40, -0.05)
+]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "policy", "mode", "word"),
+    [
+        (LESS_ENERGY, {}, "shadow", "would have cost 5 % of the time"),
+        (LESS_ENERGY, {"policy": "min-energy"}, "act", "would have saved 10 % of the energy (10 % to 10 %)"),
+        (LESS_ENERGY, {"policy": "min-energy", "max_slowdown": 0.1}, "act", "of the energy"),
+        (LESS_ENERGY, {"policy": "min-energy", "max_slowdown": 0.0}, "shadow",
+         "of the time (4 % to 6 %), more than the 0 % that max_slowdown allows"),
+        ([replace(job, energy_as_advised=11.0 * job.actual) for job in LESS_ENERGY], {"policy": "min-energy"},
+         "shadow", "would have cost 10 % of the energy"),
+        ([replace(job, energy_as_advised=10.0 * job.actual) for job in LESS_ENERGY], {"policy": "min-energy"},
+         "advise", "0 % of the energy (0 % to 0 %): this may be chance"),
+        (elsewhere(40, 0.3), {"policy": "min-energy"}, "act", "of the time"),
+    ],
+)  # fmt: skip
+def test_advice_for_least_energy_is_judged_by_the_energy(
+    jobs: list[Settled], policy: dict[str, Any], mode: str, word: str
+) -> None:
+    told = verdict(quality(jobs), EnergyChoice.model_validate(policy))
+    assert (told.mode, word in told.why) == (mode, True), told
+
+
 NUMBERS = st.floats(min_value=5e-324, max_value=1.7e308)
 
 
@@ -211,18 +280,22 @@ def test_each_figure_of_the_quality_is_what_it_says() -> None:
         Settled(False, False, 7.0, 5.0, True, None, False, 0.9, 6.9, False, energy=70.0, energy_as_advised=50.0),
     ]
     found = quality(jobs).as_dict()
-    bounds = [found.pop(name) for name in ("saved_low", "saved_high")]
+    bounds = [found.pop(name) for name in ("saved_low", "saved_high", "energy_saved_low", "energy_saved_high")]
     assert found == pytest.approx(
         {
             "jobs": 6, "failed": 1, "followed": 3, "same_partition": 3, "ppe_mean": 40.0 / 3, "ppe_median": 10.0,
             "interval_coverage": 2 / 3, "judged": 4, "ppe_mean_there": (20.0 + 0.0 + 100.0 / 3 + 20.0) / 4,
             "held": 0.5, "level": 0.8, "elsewhere": 2, "faster": 1, "time_taken": 80.0, "time_as_advised": 65.0,
             "saved": 15.0 / 80.0, "killed_by_limit": 3, "metered": 2, "energy_taken": 9.0, "energy_as_advised": 7.0,
+            "energy_saved": 2.0 / 9.0,
         }
     )  # fmt: skip
     # The residuals of the ratio 65/80 are -9.375 and 9.375; Student's t of one degree of freedom at 95 % is 6.3138.
     reach = 6.313751514675 * (2 * 2 * 9.375**2) ** 0.5 / 80.0
-    assert bounds == pytest.approx([0.1875 - reach, 0.1875 + reach])
+    # Those of the energies, whose ratio is 7/9, are -1 and 1.
+    of_energy = 6.313751514675 * (2 * 2 * 1.0) ** 0.5 / 9.0
+    saved = 2.0 / 9.0
+    assert bounds == pytest.approx([0.1875 - reach, 0.1875 + reach, saved - of_energy, saved + of_energy])
     alone = quality(jobs[4:5])
     assert (alone.saved, alone.saved_low, alone.saved_high, alone.elsewhere) == (0.5, None, None, 1)
     none = quality([Settled(failed=True)])
