@@ -110,7 +110,7 @@ class Daemon:
         self.job_history, self.simulations = JobHistory(store), Simulations()
         kept = DAY * configuration.keep.past_jobs
         self.queues = Queues(self.job_history, store.wait_errors)
-        self.accounting = Accounting(self.job_history, self.clock, kept)
+        self.accounting = Accounting(self.job_history, self.queues, self.clock, kept)
         self.metrics = Metrics(self.clusters, self.models, self.writes)
         self.intake = LoadIntake(
             configuration, self.clusters, self.writes, self.metrics, self.access.known.has_agent_of,

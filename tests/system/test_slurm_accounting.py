@@ -142,6 +142,36 @@ def test_run_times_are_learned_of_jobs_that_say_nothing_and_ended_while_the_daem
     assert found["requested_time"] == 420.0
 
 
+@pytest.mark.timeout(500)  # accounting is first asked two minutes after a start
+def test_waits_are_learned_of_jobs_that_no_look_at_the_queue_saw(accounted: tuple[Slurm, Daemon]) -> None:
+    slurm, daemon = accounted
+    slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})  # no epilog tells of these
+    daemon.stop()
+    configuration = daemon.folder / "metasched.toml"
+    text = configuration.read_text()
+    configuration.write_text(text.replace("partitions = 1.0", "partitions = 20.0"))
+
+    def learned() -> int:
+        with Store.open(daemon.database) as store:
+            errors = store.wait_errors.all().get("proof")
+        return 0 if errors is None else sum(map(len, errors.as_dict()["ratios"]))
+
+    before = learned()
+    daemon.start()
+    try:
+        time.sleep(22.0)  # until the queue was looked at with the history known
+        sent = [slurm.sbatch("-n1", "--time=6", script=b"#!/bin/sh\nsleep 1\n").job for _ in range(4)]
+        slurm.wait_for(sent)
+        asked = {"user": getpass.getuser(), "processors": 1, "requested_time": 360.0, "cluster": "proof"}
+        slurm.wait(lambda: "jobs of this user" in expected(daemon, asked).get("reason", ""), 280.0)
+    finally:
+        daemon.stop()
+        configuration.write_text(text)
+    found = learned()
+    daemon.start()
+    assert found - before == len(sent)
+
+
 def test_accounting_tells_of_what_ended_in_a_period(accounted: tuple[Slurm, Daemon]) -> None:
     slurm, _ = accounted
     ended = []

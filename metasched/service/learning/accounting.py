@@ -15,6 +15,7 @@ from metasched.jobs import EndedJob
 from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
 from metasched.service.state.job_history import LATE, JobHistory
+from metasched.service.state.queues import Queues
 
 _log = logging.getLogger(__name__)
 
@@ -60,12 +61,13 @@ class Accounting:
     Parameters
     ----------
     history : learns from them.
+    queues : learn how long they waited.
     clock : tells the time.
     kept : for how long past jobs are kept (s): so far back they are read.
     """
 
-    def __init__(self, history: JobHistory, clock: Clock, kept: float = 0.0) -> None:
-        self._history, self._clock, self._kept = history, clock, kept
+    def __init__(self, history: JobHistory, queues: Queues, clock: Clock, kept: float = 0.0) -> None:
+        self._history, self._queues, self._clock, self._kept = history, queues, clock, kept
         self._asked: dict[str, _Asked] = {}
 
     def ended(self, job: EndedJob) -> None:
@@ -74,6 +76,7 @@ class Accounting:
         What goes wrong here keeps the job from nothing else.
         """
         try:
+            self._queues.ended(job)
             failed = 0 < job.exit_status < KILLED  # beyond, it may have been cancelled as well
             self._history.ended(job.scheduler, job.job, job.start, job.end, FAILED if failed else "", job.numbers)
         except Exception as error:
@@ -105,6 +108,7 @@ class Accounting:
         log = source.accounted(min(asked.until, now) - LATE)  # the clock may have been set back
         if log is not None:
             _log.info("%d jobs of %s are new in the history", self._history.take(source.name, log), source.name)
+            self._queues.accounted(source.name, log)
         asked.until, asked.older = now, False
         self._asked[source.name] = asked
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from metasched.history.job_log import JobLog
 from metasched.history.queue import Line, QueuedJob
-from metasched.history.waits import Wait, WaitErrors
+from metasched.history.waits import WaitErrors
+from metasched.jobs import EndedJob
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.records import InputError
 from metasched.service.state.job_history import JobHistory
+from metasched.service.state.wait_forecasts import WaitForecasts
 from metasched.store.database.wait_error_records import WaitErrorRecords
 from metasched.store.errors import StoreError
-
-#: Forecasts that are remembered of jobs that wait, for each scheduler.
-MOST_FORECASTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,6 @@ class _Queue:
     jobs: Mapping[str, QueuedJob]
     lines: Mapping[str, Line]
     starts: Mapping[str, tuple[str, float]]
-
-
-@dataclass(slots=True)
-class _Forecasts:
-    """The first forecast for each job that waits, its time, and the errors of such forecasts."""
-
-    errors: WaitErrors = field(default_factory=WaitErrors)
-    made: dict[str, tuple[Wait, float]] = field(default_factory=dict)
 
 
 class Queues:
@@ -52,12 +44,12 @@ class Queues:
         #: Schedulers of which something was learned since it was last saved.
         self._unsaved: set[str] = set()
         self._queues: dict[str, _Queue] = {}
-        self._forecasts: dict[str, _Forecasts] = {}
+        self._forecasts: dict[str, WaitForecasts] = {}
 
     def restore(self) -> None:
         """Read what forecasts have missed before the start; StoreError where that cannot be read."""
         for source, errors in self._kept.all().items():
-            self._forecasts.setdefault(source, _Forecasts(errors))
+            self._forecasts.setdefault(source, WaitForecasts(errors))
 
     def save(self) -> None:
         """Store what was learned of forecasts since the last time; StoreError where that is not possible."""
@@ -93,7 +85,8 @@ class Queues:
                 mine = name in by_number[number].partitions
                 if mine and start < starts.get(number, ("", math.inf))[1]:
                     starts[number] = name, start
-        self._judge(source, by_number, starts, now)
+        if self._history.ready:  # forecasts made before the history is known are none to learn from
+            self._learned(source, self._of(source).look(by_number, starts, lines, now))
         self._queues = self._queues | {source: _Queue(now, by_number, lines, starts)}
         return with_queue_waits(partitions, jobs, lines)
 
@@ -179,30 +172,24 @@ class Queues:
             )
         return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, simulated)}
 
-    def _judge(
-        self, source: str, jobs: Mapping[str, QueuedJob], starts: Mapping[str, tuple[str, float]], now: float
-    ) -> None:
-        """Learn what forecasts of jobs that have started by now missed, and remember those of jobs that are new.
+    def ended(self, job: EndedJob) -> None:
+        """Learn how long a job waited that was seen waiting, by what its epilog tells of it."""
+        self._learned(job.scheduler, self._of(job.scheduler).started(job.job, job.start))
 
-        Those made before the history is known are none to learn from.
-        """
-        known = self._forecasts.setdefault(source, _Forecasts())
-        for number in list(known.made):
-            job = jobs.get(number)
-            if job is not None and job.ran is None and job.ready:
-                continue
-            forecast, at = known.made.pop(number)
-            # One that waits for something else than processors by now is forgotten: nobody forecasts that.
-            if job is not None and job.ran is not None and job.started is not None:
-                known.errors.learn(forecast, max(job.started - at, 0.0))
-                self._unsaved.add(source)
-        for number, (_, start) in starts.items() if self._history.ready else ():
-            if number not in known.made and len(known.made) < MOST_FORECASTS:
-                known.made[number] = known.errors.expect(start), now
+    def accounted(self, source: str, log: JobLog) -> None:
+        """Learn how long jobs waited that started and ended between two looks at the queue, by their accounting."""
+        self._learned(source, self._of(source).accounted(log))
+
+    def _of(self, source: str) -> WaitForecasts:
+        return self._forecasts.setdefault(source, WaitForecasts(WaitErrors()))
+
+    def _learned(self, source: str, anything: bool) -> None:
+        if anything:
+            self._unsaved.add(source)
 
     def _interval(self, source: str, simulated: float) -> dict[str, float]:
         """A wait and its interval, corrected for the errors of earlier forecasts."""
-        found = self._forecasts.setdefault(source, _Forecasts()).errors.expect(simulated)
+        found = self._of(source).expect(simulated)
         return {"wait": found.seconds, "low": min(found.low, found.seconds), "high": max(found.high, found.seconds)}
 
     def _document(self, source: str, queue: _Queue, job: QueuedJob, now: float) -> dict[str, Any]:

@@ -341,7 +341,7 @@ def test_when_a_job_was_submitted_is_known_of_those_that_run_where_they_were_see
 
 
 def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobHistory) -> None:
-    known = Accounting(history, Clock())
+    known = Accounting(history, Queues(history, history._store.wait_errors), Clock())
     history.note("c", [job(200, user="bob", started=1e6, ran=10.0)], 1e6 + 10.0)
     ended = EndedJob("c", "200", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0)
     known.ended(ended)
@@ -357,7 +357,7 @@ def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobH
 def test_numbers_that_the_queue_the_epilog_or_accounting_tell_of_are_stored(history: JobHistory) -> None:
     queued = replace(job(200, user="bob", started=1e6, ran=10.0), numbers="-n=400")
     history.note("c", [queued, job(201, user="bob", started=1e6, ran=10.0)], 1e6 + 10.0)
-    known = Accounting(history, Clock())
+    known = Accounting(history, Queues(history, history._store.wait_errors), Clock())
     known.ended(EndedJob("c", "200", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0, numbers="script:N==7"))
     known.ended(EndedJob("c", "201", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0))
     accounted = [
@@ -371,7 +371,7 @@ def test_numbers_that_the_queue_the_epilog_or_accounting_tell_of_are_stored(hist
 def test_a_job_whose_number_came_again_does_not_end_the_one_that_the_queue_reported(history: JobHistory) -> None:
     history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
     again = EndedJob("c", "300", "", "p", ("n1",), 4, 1e6 + 900.0, 1e6 + 905.0, 0)
-    Accounting(history, Clock()).ended(again)
+    Accounting(history, Queues(history, history._store.wait_errors), Clock()).ended(again)
     assert history._store.past_jobs.count() == 20
     assert history.ended("c", "300", 1e6 + 0.4, 1e6 + 60.0, "")
 
@@ -435,7 +435,7 @@ class AccountedJob:
 
 def test_accounting_is_asked_only_for_what_ended_since(history: JobHistory) -> None:
     history.restore(rest=0.0)
-    source, known = AccountedJob(), Accounting(history, Clock(lambda: 1e6))
+    source, known = AccountedJob(), Accounting(history, Queues(history, history._store.wait_errors), Clock(lambda: 1e6))
     known.catch_up(source)  # type: ignore[arg-type]
     known.catch_up(source)  # type: ignore[arg-type]
     assert history._store.past_jobs.count() == 22
@@ -447,7 +447,7 @@ def test_accounting_is_asked_for_the_last_days_where_the_newest_job_ended_in_the
     history.restore(rest=0.0)
     day, passed = [8e5], [0.0]
     clock = Clock(lambda: day[0], lambda: passed[0])
-    source, known = AccountedJob(), Accounting(history, clock)
+    source, known = AccountedJob(), Accounting(history, Queues(history, history._store.wait_errors), clock)
     for hour in (8e5, 8e5 + 120.0, 8e5 - 7200.0, 8e5 - 7080.0):  # before the third the clock is set back
         day[0], passed[0] = hour, passed[0] + 120.0
         clock.mind()
@@ -478,7 +478,8 @@ class YearsOfAccounting:
 
 
 def read_back(history: JobHistory, source: YearsOfAccounting, times: int, weeks: int) -> None:
-    known = Accounting(history, Clock(lambda: source.now), weeks * source.week)
+    queues = Queues(history, history._store.wait_errors)
+    known = Accounting(history, queues, Clock(lambda: source.now), weeks * source.week)
     for _ in range(times):
         known.catch_up(source)  # type: ignore[arg-type]
 
