@@ -19,8 +19,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.energy_causes import causes_of
 from benchmarks.energy_parts import parts_of
-from benchmarks.energy_stream import DESIGNED, stream_tables
+from benchmarks.energy_stream import COUNT, DESIGNED, stream_tables
 from benchmarks.energy_stream import JUDGED as JUDGED_STREAMS
 from benchmarks.testbed import oracle
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
@@ -218,6 +219,8 @@ def main(
     parts: Annotated[bool, typer.Option("--parts", help="Where the errors on those of the design come from.")] = False,
     stream: Annotated[bool, typer.Option("--stream", help="A stream of jobs; with --judged other seeds.")] = False,
     split: Annotated[bool, typer.Option("--split", help="What keeps the stream from its oracle, in parts.")] = False,
+    causes: Annotated[bool, typer.Option("--causes", help="The same, each choice by itself.")] = False,
+    count: Annotated[int, typer.Option("--jobs", help="Jobs of which --causes tells.")] = COUNT,
     seed: Annotated[list[int] | None, typer.Option(help="Seeds of the stream, instead.")] = None,
     only: Annotated[str, typer.Option(help="Only campaigns, or loads, whose name holds this.")] = "",
 ) -> None:
@@ -230,10 +233,12 @@ def main(
     seeds = tuple(seed or (JUDGED_STREAMS if judged else DESIGNED[:1]))
     if split:
         console.print(parts_of(seeds))
+    if causes:
+        console.print(causes_of(seeds, count))
     if stream:
         for table in stream_tables(seeds, only):
             console.print(table)
-    elif not split and (campaigns or judged or folder is not None):
+    elif not (split or causes) and (campaigns or judged or folder is not None):
         console.print(campaign_table(folder or (JUDGED if judged else DESIGN).folder / "metered", only))
 
 
