@@ -52,7 +52,9 @@ class _Asker(BaseHTTPRequestHandler):
         sample = self.server.latest()
         if not self.server.allowed(self.headers.get("Authorization", "")):
             self._answer(401, {"error": "a token is required"})
-        elif self.path != "/sample":
+            return
+        self.server.know(self.connection)
+        if self.path != "/sample":
             self._answer(404, {"error": "not found, expected /sample"})
         elif sample is None:
             self._answer(503, {"error": "no sample yet"})

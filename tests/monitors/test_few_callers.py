@@ -16,9 +16,19 @@ from monitors.few_callers import FewCallers
 class Holding(socketserver.BaseRequestHandler):
     """Greets a caller, and waits until it hangs up."""
 
+    server: FewCallers
+
     def handle(self) -> None:
         self.request.sendall(b"welcome")
         self.request.recv(1)
+
+
+class Believing(Holding):
+    """Takes every caller for one that it knows."""
+
+    def handle(self) -> None:
+        self.server.know(self.request)
+        super().handle()
 
 
 class Server(FewCallers, socketserver.TCPServer):
@@ -36,7 +46,7 @@ def call(server: Server, own: int = 1) -> socket.socket:
 
 
 def test_eight_callers_are_answered_a_ninth_is_not_and_the_next_is_when_one_has_left() -> None:
-    with Server(("127.0.0.1", 0), Holding) as server:
+    with Server(("127.0.0.1", 0), Believing) as server:
         server.start()
         callers = [call(server, own) for own in (1, 1, 1, 1, 2, 2, 2, 3)]
         assert all(map(greeted, callers))
@@ -70,6 +80,48 @@ def test_one_host_that_says_nothing_leaves_room_for_others() -> None:
 
         until(again)
         for each in silent:
+            each.close()
+        server.shutdown()
+
+
+def test_strangers_of_two_hosts_leave_room_for_a_third_however_often_they_come_again() -> None:
+    with Server(("127.0.0.1", 0), Holding) as server:
+        server.start()
+        silent = [call(server, own) for own in (1, 2) for _ in range(4)]
+        assert all(map(greeted, silent))
+        others = []
+        for _ in range(2):
+            others.append(call(server, 3))
+            assert greeted(others[-1])
+            silent += [call(server, own) for own in (1, 2) for _ in range(10)]
+        # The one that was there longest had to go, of each host, and no other since: the share of each is even.
+        assert [each.recv(1) for each in (silent[0], silent[4])] == [b"", b""]
+        silent += [call(server, own) for own in (1, 2) for _ in range(10)]
+        assert not any(map(greeted, silent[8:]))
+        for other in others:
+            other.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                other.recv(1)
+        for each in (*silent, *others):
+            each.close()
+        server.shutdown()
+
+
+def test_strangers_of_as_many_hosts_as_there_are_places_keep_them() -> None:
+    with Server(("127.0.0.1", 0), Holding) as server:
+        server.start()
+        callers = [call(server, own) for own in range(1, 9)]
+        assert all(map(greeted, callers))
+        with call(server, 9) as ninth:
+            assert not greeted(ninth)
+        callers.pop(3).close()
+
+        def again() -> bool:
+            callers.append(call(server, 9))
+            return greeted(callers[-1])
+
+        until(again)
+        for each in callers:
             each.close()
         server.shutdown()
 

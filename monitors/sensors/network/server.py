@@ -51,6 +51,7 @@ class ProbeServer(FewCallers, socketserver.TCPServer):
         """Answer one caller until it hangs up."""
         try:
             channel = Channel(caller.request, self._secret, server=True, timeout=self._timeout)
+            self.know(caller.request)
             while True:
                 channel.send(self._answer(channel, channel.receive()))
         except (OSError, ValueError) as error:

@@ -482,6 +482,24 @@ def test_no_more_than_a_few_callers_are_answered_at_a_time(
     assert until(answered, despite=httpx.HTTPError)
 
 
+def test_silent_callers_of_two_hosts_leave_room_for_questions(
+    server: SampleServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("monitors.agent.server.PATIENCE", 60.0)
+    monkeypatch.setattr("monitors.agent.server._Asker.timeout", 60.0)
+    port = server.server_address[1]
+    with ExitStack() as stack:
+        for own in ("127.0.0.2", "127.0.0.3"):
+            for _ in range(MOST):
+                stack.enter_context(socket.create_connection(("127.0.0.1", port), source_address=(own, 0)))
+        for _ in range(3):
+            answer = httpx.get(
+                f"http://127.0.0.1:{port}/sample", headers={"Authorization": "Bearer right"}, timeout=30.0
+            )
+            assert answer.status_code == 200
+    assert capfd.readouterr().err == ""
+
+
 def start_agent(tmp_path: Path, **settings: str) -> subprocess.Popen[str]:
     environment = {f"METASCHED_AGENT_{name.upper()}": text for name, text in settings.items()}
     environment |= {"METASCHED_AGENT_SPOOL": str(tmp_path / "spool.db"), "METASCHED_AGENT_NODE": "n0"}

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from itertools import pairwise
 
 import pytest
@@ -76,6 +76,21 @@ def test_a_silent_caller_is_dropped_and_others_are_still_answered(server: ProbeS
         silent.settimeout(5.0)
         while silent.recv(64):
             pass
+
+
+def test_silent_callers_of_two_hosts_leave_room_for_members() -> None:
+    with ProbeServer(("127.0.0.1", 0), SECRET, timeout=60.0) as server, ExitStack() as stack:
+        server.start()
+        for own in ("127.0.0.2", "127.0.0.3"):
+            for _ in range(8):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port), source_address=(own, 0)))
+        with Channel.call("127.0.0.1", server.port, SECRET) as member:
+            for own in ("127.0.0.4", "127.0.0.5"):  # a member is no stranger, and stays
+                for _ in range(8):
+                    stack.enter_context(socket.create_connection(("127.0.0.1", server.port), source_address=(own, 0)))
+            member.send({"verb": "echo"})
+            assert member.receive()["done"]
+        server.shutdown()
 
 
 def drip(connection: socket.socket, data: bytes) -> None:
