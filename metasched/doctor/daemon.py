@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from metasched.doctor.findings import Finding, User
 from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.service.configuration import Configuration
+from metasched.service.state.load_names import LoadNames
 from metasched.service.state.load_sources import UNHEARD
 from metasched.store.database.engine import connect, default_location, reading
 from metasched.store.database.schema import HEAD, revision_of
@@ -134,6 +136,28 @@ def check_socket(settings: Configuration) -> Iterator[Finding]:
                 yield Finding("socket", "well", f"{listen.socket}, mode {stat.S_IMODE(found.st_mode):04o}")
     if why := listen.unencrypted:
         yield Finding("TLS", "wrong", why, "set certificate and key under [listen]")
+
+
+def load_names(settings: Configuration, clusters: Iterable[Mapping[str, Any]]) -> LoadNames:
+    """The names under which loads of the nodes of clusters are reported, which the daemon lists."""
+    nodes = defaultdict[str, set[str]](set)
+    for each in clusters:
+        nodes[each["scheduler"]].update(node["node"] for node in each["nodes"])
+    names = LoadNames(settings.prefixes, settings.shared)
+    for scheduler, own in nodes.items():
+        names = names.having(scheduler, own)
+    return names
+
+
+def check_names(names: LoadNames) -> Iterator[Finding]:
+    """Whether each name of a node, as its loads are reported, is that of one machine."""
+    by_schedulers = defaultdict[tuple[str, ...], list[str]](list)
+    for name in sorted(names.contested):
+        by_schedulers[tuple(each or "a description" for each in names.schedulers_of(name))].append(name)
+    for schedulers, alike in by_schedulers.items():
+        line = f"{_some(alike)}: nodes of {' and '.join(schedulers)}, whose loads are therefore unknown"
+        remedy = f'shared_nodes = "{alike[0]},..." if each is one machine, else a prefix for one of the schedulers'
+        yield Finding("nodes", "wrong", line, remedy)
 
 
 def check_agents(settings: Configuration, nodes: list[str], now: float) -> Iterator[Finding]:

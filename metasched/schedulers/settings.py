@@ -10,17 +10,21 @@ from monitors.relative_paths import FileOrEntry, PathText
 from monitors.validated_fields import ValidatedFields
 
 
-class _Scheduled(ValidatedFields, BaseModel):
-    """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty."""
+class Scheduled(ValidatedFields, BaseModel):
+    """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty.
+
+    Loads of its nodes are reported under their names with ``prefix`` before them.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(min_length=1)]
     partitions: list[str] = []
     platform: str = ""
+    prefix: Annotated[str, Field(pattern=r"^[\w.-]{0,64}$")] = ""
 
 
-class SlurmCluster(_Scheduled):
+class SlurmCluster(Scheduled):
     """A Slurm cluster whose partitions jobs may be sent to, all where none is named.
 
     ``watts``, ``hardware`` and ``idle_watts`` of its nodes are as in a description of clusters.
@@ -38,7 +42,7 @@ class SlurmCluster(_Scheduled):
         return self
 
 
-class GridEngineCell(_Scheduled):
+class GridEngineCell(Scheduled):
     """A cell of Grid Engine whose cluster queues jobs may be sent to, all where none is named.
 
     ``root`` and ``cell`` are SGE_ROOT and SGE_CELL, where they are not the environment's or the usual ones.
@@ -48,7 +52,7 @@ class GridEngineCell(_Scheduled):
     cell: str = ""
 
 
-class PbsServer(_Scheduled):
+class PbsServer(Scheduled):
     """A server of OpenPBS whose queues jobs may be sent to, all where none is named.
 
     ``server`` is PBS_SERVER, where it is not that of the usual pbs.conf.
@@ -57,7 +61,7 @@ class PbsServer(_Scheduled):
     server: str = ""
 
 
-class HTCondorPool(_Scheduled):
+class HTCondorPool(Scheduled):
     """A pool of HTCondor whose partitions jobs may be sent to, all where none is named.
 
     ``pool`` is the host of its collector, where it is not that of the usual configuration.
@@ -66,7 +70,7 @@ class HTCondorPool(_Scheduled):
     pool: str = ""
 
 
-class FluxInstance(_Scheduled):
+class FluxInstance(Scheduled):
     """An instance of Flux whose queues jobs may be sent to, all where none is named.
 
     ``uri`` is FLUX_URI, where it is not that of the system's instance.
@@ -75,7 +79,7 @@ class FluxInstance(_Scheduled):
     uri: str = ""
 
 
-class OarServer(_Scheduled):
+class OarServer(Scheduled):
     """A server of OAR whose partitions jobs may be sent to, all where none is named.
 
     ``property`` of its resources tells partitions apart; where it is empty, all resources are one partition.

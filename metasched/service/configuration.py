@@ -6,6 +6,7 @@ deploy/metasched.toml shows a whole file with what each value means.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +22,7 @@ from metasched.schedulers.settings import (
     HTCondorPool,
     OarServer,
     PbsServer,
+    Scheduled,
     SlurmCluster,
 )
 from metasched.sites.settings import Routing, SiteTable
@@ -293,6 +295,7 @@ class Configuration(_Table):
     steer: Literal["nodes", "partition", "features"] = "nodes"
     several_partitions: bool = False
     clusters: PathText | None = None
+    shared_nodes: str = ""
     listen: Listen = Listen()
     authentication: Authentication = Authentication()
     limits: Limits = Limits()
@@ -318,6 +321,11 @@ class Configuration(_Table):
     def _schedulers_have_names_of_their_own(self) -> Configuration:
         if len(set(self.schedulers)) < len(self.schedulers):
             raise ValueError(f"schedulers are called {', '.join(self.schedulers)}, expected each name once")
+        return self
+
+    @model_validator(mode="after")
+    def _shared_nodes_have_names(self) -> Configuration:
+        self.shared  # noqa: B018
         return self
 
     @model_validator(mode="after")
@@ -347,11 +355,22 @@ class Configuration(_Table):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Names of all clusters with a scheduler."""
-        return tuple(
-            each.name
-            for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor, self.flux, self.oar)
-            for each in tables
-        )
+        return tuple(each.name for each in self._scheduled)
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefix of each scheduler's nodes in reports of loads, by the name of the scheduler."""
+        return {each.name: each.prefix for each in self._scheduled}
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """The names of single machines that several schedulers have."""
+        return frozenset(unfold(self.shared_nodes, where="shared_nodes") if self.shared_nodes else ())
+
+    @property
+    def _scheduled(self) -> Iterator[Scheduled]:
+        for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor, self.flux, self.oar):
+            yield from tables
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:

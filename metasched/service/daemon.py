@@ -46,6 +46,7 @@ from metasched.service.state.lent_models import LentModels
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.load_history import LoadHistory
+from metasched.service.state.load_names import LoadNames
 from metasched.service.state.load_sources import LoadSources
 from metasched.service.state.mode_switch import ModeSwitch
 from metasched.service.state.models import Models
@@ -103,7 +104,8 @@ class Daemon:
         limits = configuration.limits
         self.access = Access(store.tokens, limits.requests_per_second, limits.burst, configuration.authentication)
         self.mode = ModeSwitch(configuration.mode, store.modes, self.clock.now)
-        self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
+        names = LoadNames(configuration.prefixes, configuration.shared)
+        self.clusters, self.history, self.load_forecaster = LiveClusters(names), LoadHistory(), LoadForecaster()
         workers = FitWorkers(configuration.fitting) if configuration.fitting.elsewhere else None
         self.models, self.writes = Models(store, workers), WriteQueue(store)
         self.lent_models = LentModels(self.models)
@@ -271,7 +273,8 @@ class Daemon:
         damaged = "the database is damaged: metasched db check shows where" if self.upkeep.damage else ""
         refused = "the database stored nothing the last time, the log says why" if self.writes.failing else ""
         refused = refused or ("the database cannot be reached, the log says why" if self._cut_off else "")
-        return {"damaged": damaged, "database": refused, "late": late, "clock": self.clock.fault()}
+        faults = {"damaged": damaged, "database": refused, "late": late, "clock": self.clock.fault()}
+        return faults | {"nodes": self.clusters.names.fault()}
 
     def move(self, source: MovesJobs) -> None:
         """If configured, move the running jobs of a scheduler that allow it and benefit from it."""
@@ -282,8 +285,10 @@ class Daemon:
         """Learn the recently ended jobs of a scheduler without an epilog."""
         self.jobs.look(source, self.clock.now())
 
-    def _observed(self, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0) -> tuple[float, float]:
-        return observed(nodes, start, end, self.store, own)
+    def _observed(
+        self, scheduler: str, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0
+    ) -> tuple[float, float]:
+        return observed(self.clusters.view.names.of(scheduler, nodes), start, end, self.store, own)
 
     def _heard(self) -> dict[str, tuple[float, float]]:
         """How long ago each scheduler and each source of loads answered, infinite where never, and its period (s)."""

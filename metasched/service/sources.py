@@ -51,4 +51,6 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
         (settings.flux, FluxSource),
         (settings.oar, OarSource),
     )
-    return found + [source(**each.model_dump(), timeout=timeout) for tables, source in listed for each in tables]
+    return found + [
+        source(**each.model_dump(exclude={"prefix"}), timeout=timeout) for tables, source in listed for each in tables
+    ]

@@ -20,6 +20,7 @@ class PrometheusServer:
     url : of the server, for example ``http://prometheus:9090``.
     label : the label whose values distinguish the nodes.
     names : name of the node by value of that label; where it is not in here, the value without a port is the name.
+    prefix : put before every name.
     match : matchers that choose the series, for example ``job="node"``.
     window : seconds that rates are taken over; at least two scrapes must fall into it.
     token_file : file with a bearer token, where the server wants one.
@@ -35,6 +36,7 @@ class PrometheusServer:
     url: str = field(kw_only=False)
     label: str = "instance"
     names: Mapping[str, str] | None = None
+    prefix: str = ""
     match: str = ""
     window: float = 60.0
     token_file: Path | None = None
@@ -47,7 +49,7 @@ class PrometheusServer:
 
     def node(self, seen: str) -> str:
         """The name of the node with this value of the label."""
-        return (self.names or {}).get(seen, seen.rsplit(":", 1)[0])
+        return self.prefix + (self.names or {}).get(seen, seen.rsplit(":", 1)[0])
 
     def ask(self, query: str, deadline: float, **parameters: str) -> Iterator[tuple[str, Any]]:
         """Each series that answers a query: the value of its label, and the item as the server has it.

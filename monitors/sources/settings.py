@@ -17,9 +17,9 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _COMMON = {"kind", "name", "period", "timeout", "nodes", "bandwidth"}
 #: The keys that a source of each kind may have.
 _KEYS = {
-    "prometheus": _COMMON | {"url", "token_file", "label", "names", "match", "window", "power"},
+    "prometheus": _COMMON | {"url", "token_file", "label", "names", "match", "window", "power", "prefix"},
     "agent": _COMMON | {"url", "token_file"},
-    "slurm": _COMMON | {"configuration"},
+    "slurm": _COMMON | {"configuration", "prefix"},
 }
 
 
@@ -33,6 +33,7 @@ class SourceTable(ValidatedFields, BaseModel):
     url, token_file : where a server listens, and the file with the token that it wants to be shown.
     label, names, match, window : see :class:`monitors.sources.prometheus.Prometheus`.
     configuration : path of slurm.conf, empty for the usual one.
+    prefix : put before the names of the nodes, where those of several schedulers are alike.
     power : whether the server knows the power of nodes, so that ended jobs get their energy from it.
     nodes : the nodes that it may speak for, folded; empty for all that placements know.
     bandwidth : what the nodes' links have to spare (Mbit/s), where the source does not know it.
@@ -55,6 +56,7 @@ class SourceTable(ValidatedFields, BaseModel):
     names: dict[str, Annotated[str, Field(min_length=1)]] = {}
     match: str = ""
     window: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    prefix: Annotated[str, Field(max_length=64)] = ""
     power: bool = False
     configuration: PathText = ""
     nodes: str = ""
@@ -75,7 +77,7 @@ class SourceTable(ValidatedFields, BaseModel):
         if self.kind == "slurm":
             from monitors.sources.slurm import Slurm
 
-            return Slurm(configuration=self.configuration, timeout=self.timeout)
+            return Slurm(configuration=self.configuration, timeout=self.timeout, prefix=self.prefix)
         if self.kind == "agent":
             from monitors.sources.remote_agent import RemoteAgent
 
@@ -94,6 +96,7 @@ class SourceTable(ValidatedFields, BaseModel):
         return {
             "label": self.label,
             "names": self.names,
+            "prefix": self.prefix,
             "match": self.match,
             "window": self.window,
             "token_file": self.token_file,

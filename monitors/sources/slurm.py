@@ -43,18 +43,19 @@ class Slurm:
     ----------
     configuration : path of slurm.conf, empty for the usual one.
     timeout : seconds to wait.
+    prefix : put before the name of each node.
     """
 
     name = "Slurm"
 
-    def __init__(self, *, configuration: str = "", timeout: float = 5.0) -> None:
-        self._timeout = timeout
+    def __init__(self, *, configuration: str = "", timeout: float = 5.0, prefix: str = "") -> None:
+        self._timeout, self._prefix = timeout, prefix
         self._environment = {"SLURM_CONF": configuration} if configuration else {}
 
     def read(self) -> Readings:
         """The latest sample of each node that reports its load."""
         try:
-            return parsed(listed_nodes(self._answer), time.time())
+            return parsed(listed_nodes(self._answer), time.time(), self._prefix)
         except (RuntimeError, ValueError) as error:
             return Readings(fault=one_line(error))
 
@@ -63,13 +64,14 @@ class Slurm:
         return json.loads(printed.encode(errors="surrogateescape"))
 
 
-def parsed(document: Any, moment: float) -> Readings:
+def parsed(document: Any, moment: float, prefix: str = "") -> Readings:
     """Samples from the document that lists all nodes; nodes without a load are left out.
 
     Parameters
     ----------
     document : decoded JSON.
     moment : when it was printed (s).
+    prefix : put before the name of each node.
 
     Examples
     --------
@@ -87,7 +89,8 @@ def parsed(document: Any, moment: float) -> Readings:
             # Releases after 22.05 say beside the number whether there is one.
             number = float(load["number"] if isinstance(load, dict) and load.get("set") else load)
             if 0 <= number < _NO_VALUE:
-                samples.append(Sample(str(node["name"]), moment, queue_view(max(int(node["cpus"]), 1), number / 100)))
+                spare = queue_view(max(int(node["cpus"]), 1), number / 100)
+                samples.append(Sample(prefix + str(node["name"]), moment, spare))
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
     return Readings(tuple(samples), "" if samples else "no node reports its load")

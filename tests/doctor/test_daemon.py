@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from metasched.doctor.daemon import check_agents, check_daemon, check_database, check_socket
+from metasched.doctor.daemon import check_agents, check_daemon, check_database, check_names, check_socket, load_names
 from metasched.doctor.findings import Finding
 from metasched.records import Load
 from metasched.service.configuration import Configuration
@@ -176,3 +176,27 @@ def test_a_database_is_found_missing_sound_old_and_new(tmp_path: Path) -> None:
     assert (found.found, found.remedy) == (
         f"{path} is at schema none, this metasched needs {HEAD}", "restart the daemon, which upgrades it",
     )  # fmt: skip
+
+
+def clusters(**nodes: list[str]) -> list[dict[str, Any]]:
+    """What the daemon lists, two partitions of each scheduler."""
+    return 2 * [{"scheduler": name, "nodes": [{"node": node} for node in own]} for name, own in nodes.items()]
+
+
+@pytest.mark.parametrize(
+    ("settings", "listed", "found"),
+    [
+        ({}, clusters(west=["n1", "n2"], east=["n3"]), []),
+        ({}, clusters(west=["n1", "n2"], east=["n2", "n3"]),
+         ["n2: nodes of west and east, whose loads are therefore unknown"]),
+        ({"shared_nodes": "n[1-9]"}, clusters(west=["n1", "n2"], east=["n2", "n3"]), []),
+        ({"slurm": [{"name": "west", "prefix": "w-"}]}, clusters(west=["n1", "n2"], east=["n2", "n3"]), []),
+    ],
+)  # fmt: skip
+def test_nodes_of_two_schedulers_with_one_name_are_found(
+    settings: dict[str, Any], listed: list[dict[str, Any]], found: list[str]
+) -> None:
+    names = load_names(Configuration.model_validate(settings), listed)
+    wrong = list(check_names(names))
+    assert [each.found for each in wrong] == found
+    assert all("shared_nodes" in each.remedy and "prefix" in each.remedy for each in wrong)

@@ -55,11 +55,11 @@ def test_each_fault_of_health_is_shown_whether_it_is_there_or_not(tmp_path: Path
             daemon.writes.loads([Load(1.0, "e1", 0.5, 90.0)]).result(60.0)
         after = shown(daemon)
         (tmp_path / "away.db").rename(tmp_path / "metasched.db")
-    faults = {name: f'metasched_fault{{fault="{name}"}}' for name in ("damaged", "database", "late", "clock")}
+    faults = {name: f'metasched_fault{{fault="{name}"}}' for name in ("damaged", "database", "late", "clock", "nodes")}
     assert {name for name in before if name.startswith("metasched_fault")} == {*faults.values()}
-    assert [before[line] for line in faults.values()] == [0.0] * 4
+    assert [before[line] for line in faults.values()] == [0.0] * 5
     assert {name: after[line] for name, line in faults.items()} == {
-        "damaged": 1.0, "database": 1.0, "late": 0.0, "clock": 0.0
+        "damaged": 1.0, "database": 1.0, "late": 0.0, "clock": 0.0, "nodes": 0.0
     }  # fmt: skip
 
 

@@ -59,10 +59,11 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
     yield from checkup.check_socket(settings)
     yield from check_secret_files(settings)
     try:
-        nodes = sorted({node["node"] for each in daemon("/v1/clusters") for node in each["nodes"]})
+        names = checkup.load_names(settings, daemon("/v1/clusters"))
     except (RuntimeError, InputError):
-        nodes = []
-    yield from checkup.check_agents(settings, nodes, time.time())
+        names = checkup.load_names(settings, [])
+    yield from checkup.check_names(names)
+    yield from checkup.check_agents(settings, sorted(names.known - names.contested), time.time())
     for each in settings.slurm:
         sets_clocks = settings.energy.set_frequency
         yield from check_slurm(each.name, each.configuration, settings.listen.socket, sets_clocks=sets_clocks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
@@ -58,7 +59,7 @@ def explain_advice(advice: AdvisedPlacement, view: View, models: Models, store: 
     partition = _partition(placement.cluster, view)
     size = advice.question.problem_size
     predictor = _model_then(advice, placement, size, partition.platform, models, store)
-    document = _document(size, placement, predictor, _loads_then(partition.state, placement, advice.made_at, store))
+    document = _document(size, placement, predictor, _loads_then(partition, placement, advice.made_at, view, store))
     return {"id": advice.uid, "application": advice.application, "problem_size": size} | document
 
 
@@ -96,7 +97,11 @@ def _model_then(
     return min(able, key=off)
 
 
-def _loads_then(state: ClusterState, placement: PlacementTable, made_at: float, store: Store) -> ClusterState:
+def _loads_then(
+    partition: Partition, placement: PlacementTable, made_at: float, view: View, store: Store
+) -> ClusterState:
     """The cluster with the loads of the placement's nodes when it was made; present loads if none are stored."""
-    kept = store.loads.of(placement.nodes[:MOST_NODES], since=made_at - STALE_AFTER, until=made_at)
-    return with_loads(state, kept.newest(), made_at)
+    nodes = placement.nodes[:MOST_NODES]
+    node_of = dict(zip(view.names.of(partition.scheduler, tuple(nodes)), nodes, strict=True))
+    kept = store.loads.of(tuple(node_of), since=made_at - STALE_AFTER, until=made_at)
+    return with_loads(partition.state, (replace(each, node=node_of[each.node]) for each in kept.newest()), made_at)

@@ -27,11 +27,14 @@ from metasched.service.state.models import Models
 class Observed(Protocol):
     """Knows the loads of some time."""
 
-    def __call__(self, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0) -> tuple[float, float]:
+    def __call__(
+        self, scheduler: str, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0
+    ) -> tuple[float, float]:
         """The least averages of CPU (a fraction) and bandwidth (Mbit/s) of nodes in a time, NaN where not known.
 
         Parameters
         ----------
+        scheduler : whose nodes they are.
         nodes : their names.
         start, end : of the time (s since 1970).
         own : processes, by the processors of a node, of the job whose load is none to itself.
@@ -146,7 +149,7 @@ class RunningAdvisor:
         if partition.state.name not in known:
             raise InputError(f"no model of {mark.application} on {partition.state.name} yet")
         own = partition.load_of(max(job.processors, default=0))
-        cpu, bandwidth = self._observed(job.nodes, now - job.running_for, now, own)
+        cpu, bandwidth = self._observed(partition.scheduler, job.nodes, now - job.running_for, now, own)
         same = frozenset(each.state.name for each in view.partitions if runner_of(each) == runner_of(partition))
         moved_ago = asked.moved_ago if asked.moved_ago is not None else job.running_for if job.restarted else None
         mover = Mover(

@@ -59,10 +59,11 @@ class JobEnergies:
         per_node, hardware = 1.0, None
         if partition is not None:
             hardware, per_node = partition.state.hardware, partition.processors_per_node
+        names = self._board.view.names.of(job.scheduler, job.nodes)
         used: Mapping[str, float] | None = None
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
-            known = [drawn[node] for node in job.nodes if node in drawn]
+            known = [drawn[name] for name in names if name in drawn]
             if len(known) < len(job.nodes):
                 if fault:
                     _log.warning("job %s of %s: its power is unknown: %s", job.job, job.scheduler, fault)

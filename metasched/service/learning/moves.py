@@ -184,7 +184,7 @@ class Moves:
             return Made(advice)
         taken = outcome.start + outcome.execution_time - advice.made_at
         nodes = tuple(unfold(move.nodes, where="nodes"))
-        cpu, bandwidth = self._observed(nodes, advice.made_at, advice.made_at + max(taken, 1.0))
+        cpu, bandwidth = self._observed(outcome.scheduler, nodes, advice.made_at, advice.made_at + max(taken, 1.0))
         cpu = move.available_cpu if math.isnan(cpu) else cpu
         bandwidth = move.available_bandwidth if math.isnan(bandwidth) else bandwidth
         with suppress(InputError):  # what it has never learned

@@ -57,7 +57,8 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     own = 0.0
     if partition is not None and job.nodes:
         own = partition.load_of(processors * (job.threads or settings.threads) / len(job.nodes))
-    cpu, bandwidth = observed(job.nodes, job.start, job.end, store, own)
+    names = board.view.names.of(job.scheduler, job.nodes)
+    cpu, bandwidth = observed(names, job.start, job.end, store, own)
     extra = settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(
         mark.application,
@@ -158,7 +159,7 @@ def observed(nodes: tuple[str, ...], start: float, end: float, store: Store, own
 
     Parameters
     ----------
-    nodes : names of the job's nodes.
+    nodes : names of the job's nodes, as their loads are stored.
     start, end : of the run (s since 1970).
     store : with the nodes' loads.
     own : processes of the job on each node, by the processors of a node.

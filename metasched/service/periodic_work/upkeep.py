@@ -70,7 +70,7 @@ class Upkeep:
 
     def restore_history(self) -> None:
         """Restore the loads of the day before the start."""
-        self._history.restore(self._clusters.view.partitions, self._last_day())
+        self._history.restore(self._clusters.view.load_names(), self._last_day())
         self.history_restored = True
 
     def _last_day(self) -> Iterator[Loads]:

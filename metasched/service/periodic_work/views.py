@@ -109,8 +109,9 @@ class Views:
 
     def forecast(self) -> None:
         """Forecast the loads that placements count with."""
-        clusters = [each.state for each in self._clusters.view.partitions]
-        self._load_forecaster.forecast(clusters, self._clock.now(), pause=REST)
+        view = self._clusters.view
+        clusters, names = [each.state for each in view.partitions], view.load_names()
+        self._load_forecaster.forecast(clusters, self._clock.now(), names=names, pause=REST)
 
     def show_described(self) -> None:
         """Update the described clusters by the jobs that should still run there."""

@@ -19,6 +19,7 @@ from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, la
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU, STALE_AFTER, stale
 from metasched.records import Load
+from metasched.service.state.load_names import LoadNames
 
 
 def runner_of(partition: Partition) -> str:
@@ -31,12 +32,13 @@ class View:
     """All that a placement uses: the partitions with the newest loads, and when they were put up (s).
 
     ``running`` holds the jobs that each scheduler runs, by its name, and those of a cluster without one; see
-    :func:`runner_of`.
+    :func:`runner_of`. ``names`` are those under which loads of nodes are reported.
     """
 
     made_at: float
     partitions: tuple[Partition, ...] = ()
     running: Mapping[str, tuple[RunningJob | StartedJob, ...]] = field(default_factory=dict)
+    names: LoadNames = field(default_factory=LoadNames)
 
     def running_on(self, partition: Partition) -> tuple[RunningJob | StartedJob, ...]:
         """The jobs that run where a partition is; some of them perhaps on other nodes."""
@@ -63,6 +65,10 @@ class View:
             for node, old in zip(each.state.nodes, stale(each.state, STALE_AFTER).tolist(), strict=True) if old
         })  # fmt: skip
 
+    def load_names(self) -> dict[str, tuple[str, ...]]:
+        """The names under which the loads of the nodes of each cluster are reported, by the name of its state."""
+        return {each.state.name: self.names.of(each.scheduler, each.state.nodes) for each in self.partitions}
+
     def named(self, state: str) -> Partition | None:
         """The partition whose cluster state has this name."""
         return next((each for each in self.partitions if each.state.name == state), None)
@@ -75,10 +81,15 @@ class View:
 class LiveClusters:
     """Loads and partitions as they are now.
 
+    Parameters
+    ----------
+    names : the prefixes and shared names of the configuration.
+
     Attributes
     ----------
     view : what placements use.
-    nodes : names of all nodes of all partitions.
+    names : under which loads of the nodes of all partitions are reported.
+    nodes : these names.
 
     Examples
     --------
@@ -90,23 +101,27 @@ class LiveClusters:
     ([1.0, 0.25], [nan, 1.0])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: LoadNames | None = None) -> None:
         self._latest: dict[str, Load] = {}
         #: The newest time, CPU and bandwidth of each node in columns, and its row there.
         self._columns, self._row = np.full((16, 3), np.nan), dict[str, int]()
-        self._rows: dict[str, tuple[tuple[str, ...], NDArray[np.intp]]] = {}
-        self._noting = Lock()
+        self._rows: dict[str, tuple[LoadNames, tuple[str, ...], NDArray[np.intp]]] = {}
+        self._noting, self._putting = Lock(), Lock()
         self._sources: dict[str, tuple[Partition, ...]] = {}
         self._seen_at: dict[str, float] = {}
+        self.names = names or LoadNames()
         self.nodes: frozenset[str] = frozenset()
         self._running: dict[str, tuple[float, tuple[RunningJob | StartedJob, ...]]] = {}
         self.view = View(0.0)
 
     def put(self, source: str, partitions: Sequence[Partition], now: float) -> None:
         """Replace the partitions of one source by what it says now (s)."""
-        self._sources = self._sources | {source: tuple(partitions)}
-        self.nodes = frozenset(node for own in self._sources.values() for each in own for node in each.state.nodes)
-        self._seen_at = self._seen_at | {source: now}
+        nodes = frozenset(node for each in partitions for node in each.state.nodes)
+        with self._putting:
+            self._sources = self._sources | {source: tuple(partitions)}
+            self.names = self.names.having(source, nodes)
+            self.nodes = self.names.known
+            self._seen_at = self._seen_at | {source: now}
 
     def put_running(self, source: str, jobs: Sequence[RunningJob | StartedJob], now: float) -> None:
         """Replace the jobs that a source runs by those that it tells of now."""
@@ -144,14 +159,15 @@ class LiveClusters:
         now : seconds.
         prepare : called with the view before it is put up, so that no question has to wait for what it needs.
         """
+        names = self.names
         partitions = tuple(
-            replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
+            replace(each, state=self._with_loads(each, names, now)) for own in self._sources.values() for each in own
         )
         running = {
             source: tuple(left for job in jobs if (left := later(job, max(now - known_at, 0.0))) is not None)
             for source, (known_at, jobs) in self._running.items()
         }
-        view = View(now, partitions, running)
+        view = View(now, partitions, running, names)
         prepare(view)
         self.view = view
         return view
@@ -170,8 +186,8 @@ class LiveClusters:
         """The newest load of each node; they are copied when the first is asked for."""
         yield from tuple(self._latest.values())
 
-    def _with_loads(self, state: ClusterState, now: float) -> ClusterState:
-        rows = self._rows_of(state)
+    def _with_loads(self, partition: Partition, names: LoadNames, now: float) -> ClusterState:
+        state, rows = partition.state, self._rows_of(partition, names)
         time, cpu, bandwidth = self._columns.take(rows, axis=0).T
         known = ~np.isnan(time)
         return replace(
@@ -181,13 +197,16 @@ class LiveClusters:
             available_bandwidth=np.where(known, np.maximum(bandwidth, LEAST_BANDWIDTH), state.available_bandwidth),
         )
 
-    def _rows_of(self, state: ClusterState) -> NDArray[np.intp]:
+    def _rows_of(self, partition: Partition, names: LoadNames) -> NDArray[np.intp]:
         """The rows of the nodes of a cluster, which hardly ever change."""
-        nodes, rows = self._rows.get(state.name, ((), None))
-        if rows is None or nodes != state.nodes:
+        state = partition.state
+        known, nodes, rows = self._rows.get(state.name, (None, (), None))
+        if rows is None or known is not names or nodes != state.nodes:
             with self._noting:
-                rows = np.array([self._row_of(node) for node in state.nodes], dtype=np.intp)
-            self._rows[state.name] = state.nodes, rows
+                rows = np.array(
+                    [self._row_of(name) for name in names.of(partition.scheduler, state.nodes)], dtype=np.intp
+                )
+            self._rows[state.name] = names, state.nodes, rows
         return rows
 
     def _row_of(self, node: str) -> int:

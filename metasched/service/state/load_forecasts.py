@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Lock
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,13 +152,21 @@ class LoadForecaster:
             with self._noting:
                 self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
 
-    def forecast(self, clusters: Iterable[ClusterState], now: float, *, pause: float = 0.0) -> None:
+    def forecast(
+        self,
+        clusters: Iterable[ClusterState],
+        now: float,
+        *,
+        names: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        pause: float = 0.0,
+    ) -> None:
         """Make the forecasts again, with a rest (s) between pieces, in which other threads get their turn.
 
         Parameters
         ----------
         clusters : whose nodes.
         now : seconds since 1970.
+        names : the names of the nodes in the noted loads, by the name of a cluster; by default their own.
         pause : length of a rest (s).
         """
         rows = self._rows
@@ -167,7 +176,8 @@ class LoadForecaster:
         times, newest = np.array([row.at for row in rows]), frozenset(rows[-1].nodes)
         made: dict[str, tuple[tuple[str, ...], Ints, tuple[Sets, ...]]] = {}
         for cluster in clusters:
-            nodes = [node for node in cluster.nodes if node in newest]
+            named = names.get(cluster.name, cluster.nodes)
+            nodes = [node for node in named if node in newest]
             if not nodes:
                 continue
             places = {known: places_of(nodes, known) for known in {row.nodes for row in rows}}
@@ -176,7 +186,7 @@ class LoadForecaster:
             for horizon in LADDER:
                 found.append(forecast_sets(times, loads[..., 0], loads[..., 1], now, horizon))
                 time.sleep(pause)
-            made[cluster.name] = cluster.nodes, places_of(cluster.nodes, nodes), tuple(found)
+            made[cluster.name] = cluster.nodes, places_of(named, nodes), tuple(found)
         self.forecasts = Forecasts(made)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,29 +73,28 @@ class LoadHistory:
                 if (not own or now - own[-1].time >= step) and (row := _row(partition.state, now)) is not None:
                     own.append(row)
 
-    def restore(self, partitions: Iterable[Partition], parts: Iterable[Loads]) -> None:
+    def restore(self, names: Mapping[str, Iterable[str]], parts: Iterable[Loads]) -> None:
         """Take up means from before a restart: they come before whatever was noted since.
 
         Parameters
         ----------
-        partitions : whose nodes they are of.
+        names : under which the loads of the nodes of each cluster are stored.
         parts : the means of one period after the other, so that never those of a whole day are in memory.
         """
-        partitions = tuple(partitions)
         before: dict[str, list[Row]] = {}
-        own = [frozenset(each.state.nodes) for each in partitions]
+        own = [frozenset(each) for each in names.values()]
         nodes, inside = tuple[str, ...](), [np.zeros(0, dtype=np.bool_) for _ in own]
         for loads in parts:
             if loads.nodes != nodes:  # they are mostly those of the part before
                 nodes = loads.nodes
                 inside = [np.fromiter(map(each.__contains__, nodes), np.bool_, len(nodes)) for each in own]
-            for partition, mine in zip(partitions, inside, strict=True):
+            for cluster, mine in zip(names, inside, strict=True):
                 index = np.flatnonzero(np.repeat(mine, np.diff(loads.offsets)))
                 if not index.size:
                     continue
                 index = index[np.argsort(loads.time[index], kind="stable")]
                 times, first_of = np.unique(loads.time[index], return_index=True)
-                before.setdefault(partition.state.name, []).extend(
+                before.setdefault(cluster, []).extend(
                     _of(float(time), loads.available_cpu[at], loads.available_bandwidth[at])
                     for time, at in zip(times, np.split(index, first_of[1:]), strict=True)
                 )

@@ -41,7 +41,8 @@ uri = "local:///run/flux"
 """
 #: Each check, and what it is called with: the settings aside, which most of those of the daemon itself get.
 CHECKS = ("daemon.check_database", "daemon.check_daemon", "daemon.check_socket", "secret_files.check_secret_files",
-          "daemon.check_agents", "slurm.check_slurm", "grid_engine.check_grid_engine", "pbs.check_pbs", "oar.check_oar",
+          "daemon.check_names", "daemon.check_agents", "slurm.check_slurm",
+          "grid_engine.check_grid_engine", "pbs.check_pbs", "oar.check_oar",
           "htcondor.check_htcondor", "flux.check_flux")  # fmt: skip
 
 
@@ -60,7 +61,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Any]]]:
 
     for name in CHECKS:
         monkeypatch.setattr(f"metasched.doctor.{name}", checking(name.rpartition(".")[2]))
-    nodes = [{"nodes": [{"node": "n2"}, {"node": "n1"}]}, {"nodes": [{"node": "n2"}]}]
+    nodes = [
+        {"scheduler": "b", "nodes": [{"node": "n2"}, {"node": "n1"}]}, {"scheduler": "b", "nodes": [{"node": "n2"}]}
+    ]  # fmt: skip
     monkeypatch.setattr("metasched.cli.daemon.doctor.ask_configured", lambda listen, method, path: nodes)
     return made
 
@@ -100,7 +103,7 @@ def test_a_daemon_that_does_not_answer_leaves_no_nodes_to_look_for(
     file = tmp_path / "metasched.toml"
     file.write_text("")
     assert call(capsys, "doctor", "--config", str(file))[0] == 0
-    assert [name for name, _ in asked] == [name.rpartition(".")[2] for name in CHECKS[:5]]
+    assert [name for name, _ in asked] == [name.rpartition(".")[2] for name in CHECKS[:6]]
     assert dict(asked)["check_agents"] == [[]]
 
 

@@ -138,7 +138,7 @@ def test_counters_of_a_node_are_added_over_the_time_that_all_of_them_cover() -> 
 def test_a_table_is_asked_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {
         "kind": "prometheus", "url": "http://p", "label": "host", "names": {"a": "n1"}, "match": "x", "window": 30,
-        "token_file": "token", "timeout": 2,
+        "token_file": "token", "timeout": 2, "prefix": "w-",
     }  # fmt: skip
     for power in (False, True):
         read = SourceTable.model_validate(table | {"power": power})
@@ -147,7 +147,7 @@ def test_a_table_is_asked_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
         for source in filter(None, (read.source(), history)):
             assert vars(source) == {
                 "url": "http://p", "label": "host", "names": {"a": "n1"}, "match": "x", "window": 30.0,
-                "token_file": Path("token"), "timeout": 2.0,
+                "token_file": Path("token"), "timeout": 2.0, "prefix": "w-",
             }  # fmt: skip
     asked: list[Any] = []
     monkeypatch.setattr(slurm, "run", lambda *words, **how: asked.append((words, how)) or "[]")

@@ -221,10 +221,12 @@ def test_of_moves_that_are_judged_together_none_is_counted_before_all_can_be(dae
     ]
     faults = [StoreError("the disk is full")]
 
-    def observed(nodes: tuple[str, ...], start: float, end: float) -> tuple[float, float]:
+    def observed(
+        scheduler: str, nodes: tuple[str, ...], start: float, end: float, own: float = 0.0
+    ) -> tuple[float, float]:
         if end - start > 1e5 and faults:
             raise faults.pop()
-        return daemon._observed(nodes, start, end)
+        return daemon._observed(scheduler, nodes, start, end, own)
 
     moves = Moves(daemon.running_advisor, daemon.writes, observed, daemon.models, daemon.metrics)
     with pytest.raises(StoreError):

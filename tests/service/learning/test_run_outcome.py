@@ -15,6 +15,7 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import Load, Run, Settings
 from metasched.service.learning.run_outcome import as_reported, conclude, observed, with_devices
+from metasched.service.state.load_names import LoadNames
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 
@@ -73,7 +74,8 @@ def test_a_job_becomes_a_run_that_is_learned_where_all_of_it_is_known(
     job: dict[str, Any], mark: dict[str, Any], processors: int, learnable: bool, extra: dict[str, str], tmp_path: Path
 ) -> None:
     partition = Partition(ClusterState.make("p", ["n1", "n2"]), "alike", "east", "p")
-    board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda name, part: partition if part == "p" else None))
+    view = SimpleNamespace(find=lambda name, part: partition if part == "p" else None, names=LoadNames())
+    board: Any = SimpleNamespace(view=view)
     models: Any = SimpleNamespace(predictor=lambda *_: None)
     ended, stated = replace(JOB, **job), replace(MARK, **mark)
     with Store.open(tmp_path / "metasched.db") as store:
@@ -103,7 +105,7 @@ def test_a_job_is_no_load_to_itself(
     job: dict[str, Any], total: int | None, loads: list[tuple[float, float]], cpu: float, tmp_path: Path
 ) -> None:
     partition = Partition(ClusterState.make("p", ["n1", "n2"], processors=0), "alike", "east", "p", total=total)
-    board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda *_: partition))
+    board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda *_: partition, names=LoadNames()))
     models: Any = SimpleNamespace(predictor=lambda *_: None)
     with Store.open(tmp_path / "metasched.db") as store:
         store.loads.add(Load(NOW + at, node, each, 90.0) for node in ("n1", "n2") for at, each in loads)

@@ -42,7 +42,7 @@ def made(calls: list[tuple[Any, ...]], now: float, fault: str = "") -> Upkeep:
     parts["models"].recent = Noted(calls, "recent")
     jobs = Noted(calls, "jobs", remember=["ended"])
     store = SimpleNamespace(name="site.db", waiting=Noted(calls, "waiting"))
-    clusters: Any = SimpleNamespace(view=SimpleNamespace(partitions=("p",)))
+    clusters: Any = SimpleNamespace(view=SimpleNamespace(load_names=lambda: {"p": ("n1",)}))
     clock, keep = Noted(calls, "clock", now=now, fault=fault), Keep(loads=2.0, placements=3.0, past_jobs=4.0)
     found = Upkeep(store, keep, clock, clusters, parts["history"], parts["models"], jobs)  # type: ignore[arg-type]
     calls.clear()
@@ -62,9 +62,9 @@ def test_the_history_is_restored_from_the_means_of_the_day_before_the_start(
     assert not found.history_restored
     found.restore_history()
     assert found.history_restored
-    [(verb, partitions, slots)] = calls
+    [(verb, names, slots)] = calls
     slots = list(slots)
-    assert (verb, partitions) == ("history.restore", ("p",))
+    assert (verb, names) == ("history.restore", {"p": ("n1",)})
     first = 9 * DAY + 600.0
     assert slots[0] == (300, first, first + 300.0)
     assert slots[-1] == (300, 10 * DAY + 300.0, now)
@@ -126,6 +126,7 @@ def test_damage_is_shown_and_logged(
 
 def viewed(calls: list[tuple[Any, ...]], *sources: Any) -> Views:
     view = SimpleNamespace(partitions=(SimpleNamespace(state="s1"), SimpleNamespace(state="s2")), made_at=5.0)
+    view.load_names = dict
     clusters: Any = Noted(calls, "clusters", refresh=view, newest_loads="loads")
     clusters.view = view
     store: Any = SimpleNamespace(loads=Noted(calls, "loads", newest="newest"))
@@ -196,4 +197,4 @@ def test_the_first_view_is_of_new_loads_and_of_all_schedulers_and_goes_to_histor
 
 def test_loads_are_forecast_of_the_partitions_of_the_view_with_rests(calls: list[tuple[Any, ...]]) -> None:
     viewed(calls).forecast()
-    assert calls[-1] == ("forecaster.forecast", ["s1", "s2"], 5.0, ("pause", views.REST))
+    assert calls[-1] == ("forecaster.forecast", ["s1", "s2"], 5.0, ("names", {}), ("pause", views.REST))

@@ -152,7 +152,7 @@ def loads() -> Iterator[Any]:
             mean_loads(store, FIVE_MINUTES, since=since, until=since + 3600.0) for since in (START, START + 3600.0)
         ]
         restored.note(view.partitions, now)
-        restored.restore(view.partitions, parts)
+        restored.restore(view.load_names(), parts)
         for day in (False, True):
             rows = restored.of("c/q", day=day)
             yield len(rows), [asdict(row) for row in rows[::7]]
