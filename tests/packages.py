@@ -168,6 +168,11 @@ def deb(tools: Path, work: Path, keep: Path) -> None:
                 done = run(python, "-m", "metasched", "--version")
             else:
                 done = f"its first samples arrive after {arrives([python, '-m', 'monitors.agent'], work):.1f} s"
+            script = (unpacked / "opt" / name / "bin" / name).read_text()
+            assert script.startswith(f"#!/opt/{name}/bin/python"), script[:80]
+            if name == "metasched":
+                read = "from metasched.service.configuration import read_configuration as read; read('metasched.toml')"
+                run(python, "-c", read, cwd=unpacked / "etc" / "metasched")
             for unit in (unpacked / "lib" / "systemd" / "system").glob("*.service"):
                 assert f"/opt/{name}/" in unit.read_text()
             size, files = package.stat().st_size / 1e6, len(run("dpkg-deb", "-c", package).splitlines())

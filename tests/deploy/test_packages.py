@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from metasched.service.configuration import Configuration, read_configuration
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "deploy" / "packages"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -95,6 +97,17 @@ def test_the_recipe_for_easybuild_is_python_with_what_easybuild_asks_for() -> No
     }
     assert asked <= found.keys()
     assert recipe.stem == f"metasched-{found['version']}-{found['toolchain']['name']}-{found['toolchain']['version']}"
+
+
+def test_the_configuration_in_the_debian_package_is_sound_and_names_no_cluster() -> None:
+    build = (PACKAGES / "debian" / "build").read_text()
+    (words,) = re.findall(r"sed '(.*)' \"\$deploy/metasched.toml\"", build)
+    shown = ROOT / "deploy" / "metasched.toml"
+    made = subprocess.run(["sed", words, shown], capture_output=True, text=True, check=True).stdout
+    assert Configuration.model_validate(tomllib.loads(made)) == read_configuration(shown).model_copy(
+        update={"slurm": []}
+    )
+    assert "# [[slurm]]\n# name = " in made
 
 
 CHANGES = {
