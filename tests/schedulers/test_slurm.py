@@ -615,6 +615,32 @@ def test_what_a_partition_gives_of_each_node_and_how_many_is_asked_for(commands:
     assert (found["racka"], found["all"]) == ((None, 400), (900, None))
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_what_nodes_keep_for_the_system_is_not_for_jobs(commands: Path, named: bool) -> None:
+    """Releases before 23.02 name the memory in the text of scontrol alone."""
+    nodes = [
+        node | {"real_memory": 1000, "cpus": 4, "alloc_cpus": 0, "tres": "cpu=3,mem=1000M"} for node in SINFO["nodes"]
+    ]
+    if named:
+        nodes = [node | {"specialized_memory": 300} for node in nodes]
+    limits = [{"PartitionName": "all", "Time": "infinite"}]
+    table(commands / "sinfo", limits, otherwise=SINFO | {"nodes": nodes})
+    text = "".join(
+        f"NodeName={node['name']} Arch=x86_64 OS=Linux  RealMemory=1000 Boards=1 MemSpecLimit=300 State=IDLE Reason=x\n"
+        for node in nodes
+    )
+    (commands / "scontrol").write_text(
+        "#!/bin/sh\n"
+        f"case \"$*\" in *node*) {'exit 1;' if named else ''} printf '%s' '{text}';;"
+        " *partition*) ;; *) echo SelectTypeParameters = CR_CORE_MEMORY;; esac\n"
+    )
+    (commands / "scontrol").chmod(0o755)
+    (every,) = SlurmSource("c").partitions()
+    assert set(every.state.memory) == {700.0}
+    assert set(every.state.processors) == {3}
+    assert every.total == 3 * every.state.up.sum()
+
+
 @pytest.mark.parametrize("counted", ["CR_CORE", "CR_CORE_MEMORY"])
 def test_what_jobs_may_request_of_memory_is_the_partitions_limit_else_the_clusters(
     commands: Path, counted: str

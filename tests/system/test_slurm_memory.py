@@ -92,3 +92,17 @@ def test_the_jobs_that_get_the_processors_which_they_request_are_those_within_th
             slurm.run("scancel", str(job))
     assert admitted == found
     assert set(found) == {True, False}
+
+
+def test_what_nodes_keep_for_the_system_is_offered_to_nobody(tmp_path: Path) -> None:
+    with configured(tmp_path, "CR_Core_Memory") as slurm:
+        conf = slurm.folder / "slurm.conf"
+        kept = "RealMemory=1000 MemSpecLimit=300 CoreSpecCount=1"
+        conf.write_text(conf.read_text().replace("RealMemory=1000", kept))
+        slurm.restart()
+        (old,) = SlurmSource("c", ["old"], configuration=str(conf)).partitions()
+        assert set(old.state.memory) == {700.0}
+        assert set(old.state.processors) == {3}
+        fits = slurm.sbatch("-n3", "-N1", "--mem=700", "--nodelist=a1", script=SLEEP).job
+        slurm.wait(lambda: slurm.job(fits)["JobState"] == "RUNNING")
+        assert not slurm.sbatch("-n1", "--mem=701", "--nodelist=a2", script=SLEEP).job

@@ -31,6 +31,28 @@ NOT_UP = frozenset(
 OFF = frozenset({"POWERED_DOWN", "POWERING_DOWN", "FUTURE"})
 
 
+def processors_for_jobs(cpus: int, tres: object) -> int:
+    """The processors of a node that jobs may have: not those that it keeps for the system (``CoreSpecCount``).
+
+    Parameters
+    ----------
+    cpus : all processors.
+    tres : what the node has for jobs, as Slurm prints it, or anything else where that is not known.
+
+    Examples
+    --------
+    >>> processors_for_jobs(4, "cpu=3,mem=1000M,billing=3"), processors_for_jobs(4, "")
+    (3, 4)
+    """
+    counted = re.search(r"(?:^|,)cpu=(\d{1,7})(?:,|$)", str(tres))
+    return min(cpus, int(counted[1])) if counted else cpus
+
+
+def processors_of_node(node: Mapping[str, Any]) -> int:
+    """The processors for jobs of a node as JSON has it."""
+    return processors_for_jobs(int(node["cpus"]), node.get("tres"))
+
+
 class _Node(ValidatedFields, BaseModel):
     """The fields that are used of a node, in the spelling of 22.05 and of the releases after it."""
 
@@ -38,6 +60,8 @@ class _Node(ValidatedFields, BaseModel):
 
     name: Annotated[str, Field(min_length=1)]
     cpus: Annotated[int, Field(ge=0, le=1_000_000)]
+    #: What jobs may have in all: fewer processors where some are kept for the system.
+    tres: object = None
     alloc_cpus: Annotated[int, Field(ge=0)] = 0
     real_memory: Annotated[float, Field(ge=0)] = 0
     #: Zero where memory is not counted; later releases name what is kept for the system as well.
@@ -57,7 +81,9 @@ class _Node(ValidatedFields, BaseModel):
     @property
     def free_processors(self) -> int:
         """Processors that jobs may be given: none of a node whose memory is all given away."""
-        return max(0, self.cpus - self.alloc_cpus) if self.allocatable_memory != 0.0 else 0
+        return (
+            max(0, processors_for_jobs(self.cpus, self.tres) - self.alloc_cpus) if self.allocatable_memory != 0.0 else 0
+        )
 
     @field_validator("state", mode="before")
     @classmethod

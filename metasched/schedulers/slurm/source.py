@@ -21,7 +21,7 @@ from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, placement_in
 from metasched.node_names import fold, unfold
-from metasched.placement.clusters.from_slurm import cluster_from_slurm
+from metasched.placement.clusters.from_slurm import cluster_from_slurm, processors_of_node
 from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
@@ -48,6 +48,7 @@ from metasched.schedulers.slurm.job_rows import (
     fate,
     started_job,
 )
+from metasched.schedulers.slurm.kept_memory import kept_memory, unnamed, with_kept_memory
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import CONFIGURED_FOR, Remembered
@@ -101,6 +102,7 @@ class SlurmSource(CommandCluster):
         self._energies = JobEnergies(name, self._commands, self._configuration, hardware)
         self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
+        self._kept_memory = Remembered(self._memory_kept, CONFIGURED_FOR)
         self._cpus: dict[str, int] = {}
         self._switches = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
 
@@ -117,7 +119,10 @@ class SlurmSource(CommandCluster):
         accounted = self._limits.last(AccountingLimits(), f"what the accounting of {self.name} allows jobs")
         described, configured = self._partitions_now(), self._configuration.last({}, f"the settings of {self.name}")
         counts_memory = "MEMORY" in configured.get("SelectTypeParameters", "").upper()
-        cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in listed["nodes"]}
+        if counts_memory and unnamed(listed["nodes"]):
+            kept = self._kept_memory.last({}, f"the memory that nodes of {self.name} keep for the system")
+            listed = with_kept_memory(listed, kept)
+        cpus = self._cpus = {node["name"]: processors_of_node(node) for node in listed["nodes"]}
         topology = self._topology()
         found = []
         # A partition may have no nodes, and a controller knows none for some seconds after its start.
@@ -227,6 +232,9 @@ class SlurmSource(CommandCluster):
     def _partitions_now(self) -> Mapping[str, Mapping[str, str]]:
         """What is known of each partition, nothing while Slurm does not tell."""
         return self._described.last({}, f"what the partitions of {self.name} allow jobs")
+
+    def _memory_kept(self) -> Mapping[str, int]:
+        return kept_memory(self._commands.run("scontrol", "--oneliner", "show", "nodes"))
 
     def _partitions_described(self) -> Mapping[str, Mapping[str, str]]:
         """What ``scontrol show partition`` tells of each."""

@@ -234,6 +234,10 @@ def node(**changes: Any) -> dict[str, Any]:
         ({}, (8, 0, True, set())),
         ({"alloc_cpus": 3}, (5, 1, True, set())),
         ({"alloc_cpus": 9}, (0, 1, True, set())),
+        ({"alloc_cpus": 3, "tres": "cpu=6,mem=1000M,billing=6"}, (3, 1, True, set())),  # two are kept for the system
+        ({"tres": "mem=1000M,billing=2"}, (8, 0, True, set())),
+        ({"tres": None}, (8, 0, True, set())),
+        ({"tres": "cpu=9,gres/gpu=1"}, (8, 0, True, set())),
         ({"state": "mixed"}, (8, 0, True, set())),
         ({"state": "down"}, (8, 0, False, set())),
         ({"state": ["IDLE", "DRAIN"]}, (8, 0, False, set())),
