@@ -78,6 +78,9 @@ def in_sbatch(line: str) -> str:
     if command.rpartition("/")[2] != "sbatch":
         return ""
     script = script_at(words)
+    while words[script : script + 1] == [":"]:  # the options of another part of a heterogeneous job follow
+        words = words[script + 1 :]
+        script = script_at(words)
     wrapped = [place for place, word in enumerate(words[:script]) if f"{word}=".startswith("--wrap=")]
     if wrapped:  # where it ends is unknown: all that follows counts
         script = wrapped[0] + (words[wrapped[0]] == "--wrap")

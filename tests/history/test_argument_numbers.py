@@ -55,6 +55,8 @@ def test_numbers_of_arguments_have_the_option_or_the_position_that_they_belong_t
         ("sbatch --time 60 -N2 -Hn 4 run.sh 400 -n 7", "$1=400 -n=7"),
         ("/usr/bin/sbatch --exclusive --array=1-9 -- run.sh -n 7", "-n=7"),
         ("sbatch -n 8 --wrap ./solve -n 400", "-n=400"),
+        ("sbatch -n 1 : -n 2 -N1 : -n4 run.sh : 400", "$2=400"),
+        ("sbatch -n 1 :", ""),
         ("sbatch -n 8", ""),
         ("srun -n 8 solve 400", ""),
         ("salloc", ""),
