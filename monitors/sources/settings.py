@@ -56,7 +56,7 @@ class SourceTable(ValidatedFields, BaseModel):
     names: dict[str, Annotated[str, Field(min_length=1)]] = {}
     match: str = ""
     window: Annotated[float, Field(ge=1, le=86_400)] = 60.0
-    prefix: Annotated[str, Field(max_length=64)] = ""
+    prefix: Annotated[str, Field(pattern=r"^[\w.-]{0,64}$")] = ""
     power: bool = False
     configuration: PathText = ""
     nodes: str = ""

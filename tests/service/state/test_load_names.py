@@ -150,6 +150,7 @@ def test_a_scheduler_that_gives_a_node_up_leaves_it_to_the_other() -> None:
         ('shared_nodes = "n[1-"', "shared_nodes"),
         ("shared_nodes = 3", "shared_nodes"),
         ('[[slurm]]\nname = "west"\nprefix = "a b"', "prefix"),
+        ('[[source]]\nkind = "slurm"\nprefix = "a\\nb"', "prefix"),
         ('[[source]]\nkind = "agent"\nurl = "http://n1:1"\nprefix = "w-"', "prefix is not a key of the kind agent"),
     ],
 )
