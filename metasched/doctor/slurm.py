@@ -97,15 +97,22 @@ def _lua(check: str, script: Path, user: User, libraries: Sequence[str]) -> Iter
     if own is None:
         yield Finding(check, "wrong", f"{script} does not load metasched's hook", f"add this line: {CHAIN}")
         return
-    for each in dict.fromkeys((script, own, own.parent / "rules.lua")):
+    rules, numbers = own.parent / "rules.lua", own.parent / "job_numbers.lua"
+    for each in dict.fromkeys((script, own, rules, numbers)):
         if each != script and (why := user.may(each, "r")):
-            if each == own:
-                yield Finding(check, "wrong", why, f"copy deploy/slurm/job_submit.lua there, readable by {user.name}")
+            if each == own or (each == numbers and _mentions(own, numbers.name)):  # hooks of 0.1.0 read no numbers
+                yield Finding(check, "wrong", why, f"copy deploy/slurm/{each.name} there, readable by {user.name}")
             continue
         if error := lua_error(each, libraries):
             yield Finding(check, "wrong", error, f"repair {each}: slurmctld does not start with it")
-        elif each != own.parent / "rules.lua":
+        elif each not in (rules, numbers):
             yield Finding(check, "well", f"{each}, readable by {user.name}")
+
+
+def _mentions(script: Path, text: str) -> bool:
+    with suppress(OSError):
+        return text in script.read_text(errors="replace")
+    return False
 
 
 def _scripts(name: str, conf: dict[str, str], user: User) -> Iterator[Finding]:

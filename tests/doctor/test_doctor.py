@@ -161,6 +161,7 @@ def test_lua_and_its_modules_are_those_that_slurm_loads(slurm: Path) -> None:
         ("job_submit.lua", None, "return slurm.SUCCESS", {"hook"}),
         pytest.param("job_submit.lua", "local function given", "local fnction given", {"hook"}, marks=needs_lua),
         pytest.param("rules.lua", "return {", "return }", {"hook"}, marks=needs_lua),
+        pytest.param("job_numbers.lua", "return {", "return }", {"hook"}, marks=needs_lua),
         ("metasched-epilog", "def ended", "def def ended", {"epilog"}),
         ("metasched_hooks.py", "import json", "import jsn", {"epilog"}),
         ("metasched-epilog", "/usr/bin/env python3", "/usr/bin/no-such-python", {"epilog"}),
@@ -178,6 +179,15 @@ def test_what_is_wrong_is_found_and_nothing_else(
     assert all(each.remedy for each in found(slurm) if each.state != "well")
 
 
+def test_what_the_hook_loads_must_be_there_and_older_hooks_load_less(slurm: Path) -> None:
+    (slurm / "job_numbers.lua").unlink()
+    (finding,) = [each for each in found(slurm) if each.state != "well"]
+    assert (finding.check, finding.remedy.partition(",")[0]) == ("c8: hook", "copy deploy/slurm/job_numbers.lua there")
+    hook = slurm / "job_submit.lua"
+    hook.write_text(hook.read_text().replace("job_numbers.lua", ""))
+    assert wrong(slurm) == set()
+
+
 @pytest.mark.parametrize(("kept", "missing"), [(True, "prolog"), (False, "epilog")])
 def test_undelivered_jobs_are_looked_for_where_the_epilog_is_set(kept: bool, missing: str, slurm: Path) -> None:
     conf = slurm / "slurm.conf"
@@ -191,7 +201,8 @@ def beside_own(slurm: Path) -> Path:
     """Slurm's folder where the site's own hooks call those of metasched, in a folder below."""
     own = slurm / "metasched"
     own.mkdir()
-    for name in ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", SHARED.name):
+    hooks = "job_submit.lua", "job_numbers.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog"
+    for name in (*hooks, SHARED.name):
         (slurm / name).rename(own / name)
     (slurm / "job_submit.lua").write_text(f'pcall(dofile, "{own}/job_submit.lua")\nreturn slurm.SUCCESS\n')
     for kind in ("prolog", "epilog"):
