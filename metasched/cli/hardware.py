@@ -252,7 +252,7 @@ def measure_verb(
     try:
         with output.working("measuring"):
             program = compiled(SOURCE, compiler, OPTIONS)
-            text = measure(words, program, counts, bytes_, repetitions, file)
+            text = measure(words, program, counts, bytes_, repetitions, file, warn=lambda line: output.warn([line]))
     except ValueError as error:
         output.to_stderr(str(error))
         raise typer.Exit(1) from None

@@ -5,7 +5,7 @@
  * One process a node.  The answer is CSV on standard output, a line for each repetition of each block with each size (bytes):
  * block,value,data_size,nodes,threads,instructions, value in seconds.  Collective operations begin together, by a
  * barrier that is timed apart, and end when the last process has ended.  FILE, where it is not -, is written and read by
- * process 0. Computation is timed with 1 thread in each process; instructions are those of the loop as compiled, about 4 each.
+ * process 0. A first line, "hosts", has the number of hosts instead of seconds. Computation is timed with 1 thread in each process; instructions are those of the loop as compiled, about 4 each.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -100,6 +100,29 @@ static void file(const char* name, char* data, long size)
   remove(name);
 }
 
+/* On how many hosts the processes are. */
+static void hosts(void)
+{
+  char own[MPI_MAX_PROCESSOR_NAME] = "";
+  int length, found = 0;
+  MPI_Get_processor_name(own, &length);
+  char* all = calloc(nodes, sizeof own);
+  if (all == NULL) {
+    fprintf(stderr, "not enough memory for the names of %d hosts\n", nodes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Gather(own, sizeof own, MPI_CHAR, all, sizeof own, MPI_CHAR, 0, MPI_COMM_WORLD);
+  for (int each = 0; each < nodes; each++) {
+    int before = 0;
+    while (before < each && strcmp(all + before * sizeof own, all + each * sizeof own))
+      before++;
+    found += before == each;
+  }
+  if (rank == 0)
+    printf("hosts,%.9e,,%d,,\n", (double)found, nodes);
+  free(all);
+}
+
 int main(int argc, char** argv)
 {
   MPI_Init(&argc, &argv);
@@ -120,6 +143,7 @@ int main(int argc, char** argv)
     fprintf(stderr, "not enough memory for messages of %ld bytes\n", most);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  hosts();
   for (int repetition = 0; repetition < repetitions; repetition++) {
     collective("barrier", data, other, 0);
     for (int argument = 3; argument < argc; argument++) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from monitors.bounded_commands import ExitError
@@ -28,6 +28,7 @@ def measure(
     repetitions: int,
     file: str = "",
     timeout: float = 3600.0,
+    warn: Callable[[str], None] | None = None,
 ) -> str:
     """Run the program with several numbers of processes.
 
@@ -40,6 +41,7 @@ def measure(
     repetitions : of each block with each size.
     file : to make on the disk that is to be measured, where none may be yet; empty for none.
     timeout : seconds for each number of processes.
+    warn : called with a line where processes share a host, so that messages are copied in its memory.
 
     Returns
     -------
@@ -56,6 +58,11 @@ def measure(
         for line in _run(words, timeout).splitlines():
             if found := _MEASURED.fullmatch(line):
                 block, value, point = found.groups()
+                if block == "hosts":
+                    if warn is not None and int(float(value)) < count:
+                        ran = f"{count} processes ran on {float(value):g} host{'s' * (float(value) > 1)}"
+                        warn(f"{ran}, expected one on each node: {launcher[0]} needs an option such as --map-by node")
+                    continue
                 # A launcher of another MPI starts programs that know nothing of each other.
                 if block == "barrier" and (together := point.split(",")[1]) != str(count):
                     raise ValueError(

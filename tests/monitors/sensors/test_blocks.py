@@ -103,6 +103,21 @@ def test_a_line_of_a_measurement_has_six_columns(line: str, read: bool, tmp_path
     assert len(measure(words, Path("program"), [2], [8], 1).splitlines()) == 2 + read
 
 
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        (1, "4 processes ran on 1 host, expected one on each node: {} needs an option such as --map-by node"),
+        (3, "4 processes ran on 3 hosts, expected one on each node: {} needs an option such as --map-by node"),
+        (4, ""),
+    ],
+)
+def test_a_warning_says_that_processes_share_a_host(hosts: int, said: str, tmp_path: Path) -> None:
+    words, lines = launcher(tmp_path, f"hosts,{hosts}.0e+00,,4,,\np2p,2e-6,8,2,1,\n".encode()), list[str]()
+    found = measure(words, Path("program"), [4], [8], 1, warn=lines.append)
+    assert found == measure(words, Path("program"), [4], [8], 1) == f"{HEADER}\np2p,2e-06,8,2,1,\n"
+    assert lines == [said.format(words[0])] * bool(said)
+
+
 def test_of_what_a_failed_launcher_says_the_beginning_is_quoted(tmp_path: Path) -> None:
     words = launcher(tmp_path, b"")
     Path(words[0]).write_text("#!/bin/sh\nhead -c 600 /dev/zero | tr '\\0' x >&2; exit 1\n")
