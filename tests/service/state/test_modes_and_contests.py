@@ -300,7 +300,8 @@ def test_a_job_that_runs_where_it_was_placed_counts_with_the_power_of_its_placem
     )
 
     def placed(*nodes: str, power: float | None, doubt: float | None = None) -> Any:
-        return SimpleNamespace(power_middle=power, power_doubt=doubt, resource_set=SimpleNamespace(nodes=nodes))
+        chosen = SimpleNamespace(nodes=nodes, frequency=None)
+        return SimpleNamespace(power_middle=power, power_doubt=doubt, resource_set=chosen)
 
     monkeypatch.setattr(running_jobs, "MOST_PLACED", 8)
     running.remember("b2" * 16, placed("n3", power=None))
