@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.signature.equations.expressions import (
+    BY_POWERS,
     LISTED,
     MANY_WORKERS,
     WORKERS,
@@ -76,7 +77,8 @@ def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, .
     if ranks:
         found += [f"{place}*{size}" for place in ["r", *places] for size in sizes]
         found += [f"{place}*{step}" for place in ["r", *places] for step in steps]
-    return tuple(found)
+    # Where these are the logarithm itself, that is tried before: the program may ask for powers of two.
+    return (*found, *(f"{function}(n)" for function in BY_POWERS))
 
 
 def _exact(made: Floats, values: Floats, tolerance: float) -> bool:
@@ -205,7 +207,7 @@ class Rows:
         first = float(values[0])
         if _level(values, tolerance):
             return Expression(float(np.median(values)) if tolerance else first)
-        found = self._multiple(values, tolerance)
+        found = self.multiple(values, tolerance)
         if found is None:
             found = self._line(values, tolerance)
         return found
@@ -229,7 +231,8 @@ class Rows:
                 return Expression(constant, ((slope, self.names[at]),))
         return None
 
-    def _multiple(self, values: Floats, tolerance: float) -> Expression | None:
+    def multiple(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
+        """The first atom of which all values are the same multiple; None where there is none."""
         at = int(np.argmax(np.abs(values)))
         column = self.matrix[:, at]
         slopes = np.divide(values[at], column, out=np.zeros_like(column), where=np.abs(column) > 1e-300)

@@ -5,7 +5,8 @@ An expression is ``constant + sum of coefficient * atom``, perhaps modulo a side
 Names: ``n`` processes, ``r`` the rank, ``P0``, ``P1``, ... sides of the grid, ``x0``, ``x1``, ... coordinates in it,
 ``i0``, ``i1``, ... steps of the loops around an action from the outermost, ``c0``, ... how many those are, ``j`` a
 place in a list and ``m`` how long it is. Shares are dealt out along a side (``block0:960``), the steps of a loop
-(``blocki1:960``) or all processes but the first (``blockw:960``).
+(``blocki1:960``) or all processes but the first (``blockw:960``). ``rounds(n)`` is the logarithm to the base 2,
+rounded up, ``doublings(n)`` rounded down, and ``power(n)`` the largest power of two up to n.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
 #: A share: how it is dealt out, along what, and of how much.
 _SHARE = re.compile(r"(floor|block|spread|ceil|most)(\d|i\d{1,2}|w):(\d{1,15})")
 _FACTOR = re.compile(
-    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz|two|wide|many)\({_VARIABLE}\)"
+    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|rounds|doublings|power|tz|two|wide|many)\({_VARIABLE}\)"
     r"|(?:low|above|under|over)\((?:r|x\d)\)"
     rf"|{_SHARE.pattern})"
 )
@@ -138,6 +139,21 @@ def _trailing_zeros(ranks: Floats) -> Floats:
     return np.asarray(np.log2(np.maximum(low_bit(ranks), 1.0)))
 
 
+def power_in(numbers: Floats) -> Floats:
+    """The largest powers of two up to numbers; 1 for what is less."""
+    # What is below 1 has none, and a half would be one.
+    return np.asarray(power_above(np.maximum(numbers, 1.0)) / 2.0)
+
+
+#: Of how many there are: the rounds after which all have heard of all, of whom twice as many have in each; how often
+#: one can be doubled; and what it is then.
+BY_POWERS: Mapping[str, Callable[[Floats], Floats]] = {
+    "rounds": _powers_below,
+    "doublings": lambda numbers: np.log2(power_in(numbers)),
+    "power": power_in,
+}
+
+
 def factor_value(name: str, env: Env) -> Floats:
     """A factor's value; KeyError where a name is not there."""
     if name.startswith("1/"):
@@ -163,6 +179,8 @@ def factor_value(name: str, env: Env) -> Floats:
         return np.cbrt(value)
     if function == "log2":
         return np.log2(np.maximum(value, 1.0))
+    if function in BY_POWERS:
+        return BY_POWERS[function](value)
     return _trailing_zeros(value)
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import Placement
-from metasched.signature.equations.expressions import Env, Expression
+from metasched.signature.equations.expressions import Env, Expression, power_in
+from metasched.signature.equations.folds import place_in_fold, rank_in_fold
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.equations.transforms import LARGEST_FACTOR, MOST_EXPONENT, PowerLaw
 
@@ -32,8 +33,8 @@ class Axis:
 
     Parameters
     ----------
-    kind : ``shift`` (own coordinate plus ``by``, round the side), ``bits`` (own, exclusive or ``by``), ``place``
-        (``by``),
+    kind : ``shift`` (own coordinate plus ``by``, round the side), ``bits`` (own, exclusive or ``by``), ``folded`` (as
+        ``bits``, among those that are left of pairs: :mod:`metasched.signature.equations.folds`), ``place`` (``by``),
         ``mirror`` (side - 1 - own + ``by``, round the side), ``other`` (the own coordinate in dimension ``of``, plus
         ``by``).
     by : an expression.
@@ -50,6 +51,10 @@ class Axis:
         if self.kind == "bits":
             one, other = np.broadcast_arrays(own[dimension].astype(np.int64), by.astype(np.int64))
             return np.asarray(one ^ other, dtype=np.float64)
+        if self.kind == "folded":
+            left = np.asarray(side - power_in(side), dtype=np.int64)
+            place = place_in_fold(own[dimension].astype(np.int64), left)
+            return np.asarray(rank_in_fold(place ^ by.astype(np.int64), left), dtype=np.float64)
         start = {
             "shift": own[dimension],
             "place": np.zeros(1),
@@ -210,7 +215,7 @@ class Attribute:
             axes = tuple(
                 Axis(str(each["kind"]), Expression.of(each["by"]), int(each["of"])) for each in document["axes"]
             )
-            kinds = {"shift", "bits", "place", "mirror", "other"}
+            kinds = {"shift", "bits", "folded", "place", "mirror", "other"}
             if topology not in TOPOLOGIES or not 0 < len(axes) <= 4 or any(axis.kind not in kinds for axis in axes):
                 raise ValueError
             if any(not 0 <= axis.of < len(axes) for axis in axes):
@@ -233,6 +238,9 @@ def shifted(topology: str, dimensions: int, side: int, by: int) -> Attribute:
     axes = tuple(Axis("shift", Expression(float(by if place == side else 0))) for place in range(dimensions))
     return Attribute(topology, axes)
 
+
+#: Partners of processes that are folded at the largest power of two: as far above or below.
+FOLDED = tuple(Attribute("line", (Axis("shift", Expression(0.0, ((sign, "power(n)"),))),)) for sign in (1.0, -1.0))
 
 #: A side, a coordinate or a share along a side, with its number.
 _SIDED = re.compile(r"\b(P|x|floor|most|ceil|block|spread)(\d)")

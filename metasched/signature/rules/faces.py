@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -22,7 +22,8 @@ _SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
 MOST_DIVIDED = 16
 _SHARED = re.compile(r"floor(\d):(\d+)")
 #: What is dealt out among all, one way or another.
-_DEALT = re.compile(r"(?:floor|most|ceil|block|spread)\d:\d+")
+_DEALT = re.compile(r"(floor|most|ceil|block|spread)\d:(\d+)")
+_ALONG = re.compile(r"1/P(\d)")
 
 
 def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> Attribute:
@@ -88,6 +89,70 @@ def shared_lengths(rules: Iterable[Attribute]) -> dict[str, dict[int, set[int]]]
                 for factor in filter(None, factors):
                     found.setdefault(rule.topology, {}).setdefault(int(factor[1]), set()).add(int(factor[2]))
     return found
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """How a length is dealt out along a side of a grid.
+
+    Parameters
+    ----------
+    kind : as shares are called (:func:`part_of <metasched.signature.equations.expressions.part_of>`).
+    each : how many bytes, or other numbers, a piece of it has.
+    length : in pieces.
+    """
+
+    kind: str
+    each: int
+    length: int
+
+
+def dealt_lengths(rules: Iterable[Attribute]) -> dict[str, set[Dealt]]:
+    """How the lengths are dealt out that do not come out even in all runs, by topology."""
+    found: dict[str, set[Dealt]] = {}
+    for rule in (part for each in rules for part in each.parts()):
+        terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
+        share = _DEALT.fullmatch(terms[0][1]) if len(terms) == 1 else None
+        if share is not None and terms[0][0] == int(terms[0][0]) > 0:
+            found.setdefault(rule.topology, set()).add(Dealt(share[1], int(terms[0][0]), int(share[2])))
+    return found
+
+
+def dealt_alike(rule: Attribute, dealt: Mapping[str, Iterable[Dealt]], counts: Sequence[int], roles: str) -> Attribute:
+    """A share along one side that came out even in all runs, dealt out as lengths are that did not.
+
+    A program that shares out the rows of its data in one way does so with the columns. Of the same length, whatever a
+    piece of it has; of other ones, in as large pieces.
+
+    Parameters
+    ----------
+    rule : of a number that is no rank.
+    dealt : of :func:`dealt_lengths`, by topology.
+    counts : where both are the same.
+    roles : the topology that rules without one of their own speak of.
+
+    Examples
+    --------
+    >>> known = {"grid 01": {Dealt("block", 8, 1000)}}
+    >>> even = Attribute("grid 01", expression=Expression(0.0, ((24000.0, "1/P1"),)))
+    >>> print(dealt_alike(even, known, [4, 8, 16], "line"))
+    24 block1:1000
+    """
+    if rule.table:
+        return replace(rule, table=tuple(dealt_alike(each, dealt, counts, roles) for each in rule.table))
+    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
+    side = _ALONG.fullmatch(terms[0][1]) if len(terms) == 1 else None
+    if side is None or terms[0][0] != int(terms[0][0]):
+        return rule
+    whole, place = int(terms[0][0]), int(side[1])
+    sides = [TOPOLOGIES[rule.topology or roles](n)[place] for n in counts]
+    known = sorted(dealt.get(rule.topology, ()), key=lambda each: (whole % each.length > 0, each.kind, each.each))
+    for each in known:
+        piece = whole // each.length if whole % each.length == 0 else each.each
+        if whole % piece == 0 and all(whole // piece % many == 0 for many in sides):
+            share = f"{each.kind}{place}:{whole // piece}"
+            return replace(rule, expression=Expression(0.0, ((float(piece), share),)))
+    return rule
 
 
 def of_known_lengths(

@@ -15,6 +15,7 @@ from metasched.signature.computation.instruction_groups import ALIKE
 from metasched.signature.computation.workloads import one_workload
 from metasched.signature.equations.topologies import TOPOLOGIES, different
 from metasched.signature.rules.application import Application
+from metasched.signature.rules.attributes import FOLDED
 from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
@@ -192,7 +193,8 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
             continue
         if part and not _reaches(features, topology, _larger(counts, topology), {*seen}):
             continue
-        rules = RuleSearch(runs, shapes, topology, topologies, timed, patience=0 if part else MOST_FAILED)
+        patience, believed = 0 if part else MOST_FAILED, FOLDED if features == "folded" else ()
+        rules = RuleSearch(runs, shapes, topology, topologies, timed, patience=patience, believed=believed)
         search = RoleSearch(rules, features)
         try:
             found = search.fit(seen)
@@ -235,7 +237,9 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
             return Fit(found.application, 0.0, {"all": 1.0}, {"all": 1.0})
         for mine, theirs in zip(made.processes, run.trace.processes, strict=True):
             if mine.size != theirs.size:
-                add(wrong, "all", theirs.size, run.seconds[theirs].sum())
+                for action, many in zip(*np.unique(theirs, return_counts=True), strict=True):
+                    name = run.trace.table.shapes[run.trace.table.shape[action]].name
+                    add(wrong, name, int(many), int(many) * run.seconds[action])
                 continue
             pairs, times = np.unique(np.stack([mine, theirs]), axis=1, return_counts=True)
             for (one, other), many in zip(pairs.T.tolist(), times.tolist(), strict=True):

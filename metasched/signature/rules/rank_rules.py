@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.signature.equations.expression_search import Rows
-from metasched.signature.equations.expressions import Env, Expression
+from metasched.signature.equations.expressions import Env, Expression, power_in
+from metasched.signature.equations.folds import place_in_fold
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.number_rules import number
@@ -97,6 +98,8 @@ def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensi
     turned = rows.fitted(bits)
     if turned is not None and _stays(turned, own, side, env):
         return Axis("bits", turned)
+    if (folded := _folded(rows, own, peer, side)) is not None:
+        return Axis("folded", folded)
     place = _stepped(rows, peer, peer - side, side)
     if place is not None:
         return Axis("place", place)
@@ -115,6 +118,16 @@ def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensi
     return None
 
 
+def _folded(rows: Rows, own: Floats, peer: Floats, side: Floats) -> Expression | None:
+    """Which bits are exchanged among those that are left of pairs; None where others take part, or no rule holds."""
+    left = (side - power_in(side)).astype(np.int64)
+    both = [each.astype(np.int64) for each in (own, peer)]
+    if not left.any() or any(np.any((each < 2 * left) & (each % 2 == 0)) for each in both):
+        return None
+    one, other = (place_in_fold(each, left) for each in both)
+    return rows.fitted((one ^ other).astype(np.float64))
+
+
 def _stays(expression: Expression, own: Floats, side: Floats, env: Env) -> bool:
     made = np.bitwise_xor(own.astype(np.int64), expression(env).astype(np.int64))
     return bool(np.all(made < side))
@@ -125,7 +138,9 @@ def _stepped(rows: Rows, forward: Floats, short: Floats, side: Floats) -> Expres
     for values in (short, forward, forward - side):
         if np.all(values == values[0]):
             return Expression(float(values[0]))
-    for values in (short, forward, forward - side):
-        if (found := rows.fitted(values)) is not None:
-            return found
+    # The largest power of two below n, backwards, is a line in half of it forwards where n is one less than twice that.
+    for search in (rows.multiple, rows.fitted):
+        for values in (short, forward, forward - side):
+            if (found := search(values)) is not None:
+                return found
     return rows.stepped(forward, side)

@@ -19,12 +19,14 @@ from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_square
 from metasched.signature.equations.transforms import weight_form
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, with_grid
-from metasched.signature.traces.actions import AMOUNTS
+from metasched.signature.traces.actions import AMOUNTS, BYTE
 from metasched.signature.traces.trace import Trace
 from metasched.signature.traces.unrecorded import lacking
 
 #: Counts at which a grid that the runs left open is compared with others.
 COMPARED = (2, 4_096)
+#: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
+LARGEST_NUMBER = 8
 #: What divides by n, by a root of it or by a side.
 QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
 
@@ -160,7 +162,7 @@ def _open_shares(application: Application, asked: Sequence[int] | None) -> list[
     """Rules that divide, whose quotients were whole in all runs."""
     found = []
     possible = [*possible_counts(application, range(*COMPARED))]
-    for action, rule in sorted(_quotients(application), key=str):
+    for action, rule, in_bytes in sorted(_quotients(application), key=str):
         finer = _finer(rule)
         differ = partial(_other_value, rule, finer or rule)
         if finer is not None and not any(map(differ, application.learned)) and _matters(differ, asked):
@@ -169,7 +171,7 @@ def _open_shares(application: Application, asked: Sequence[int] | None) -> list[
                 f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
                 + (f", a run of {deciding} processes would decide" if deciding else "")
             )
-        uneven = partial(_uneven, rule)
+        uneven = partial(_uneven, rule, _piece(rule, application.learned) if in_bytes else 1)
         if any(map(uneven, application.learned)) or not _matters(uneven, asked):
             continue
         deciding = next(filter(uneven, possible), 0)
@@ -181,19 +183,21 @@ def _open_shares(application: Application, asked: Sequence[int] | None) -> list[
     return found
 
 
-def _quotients(application: Application) -> set[tuple[str, Attribute]]:
-    """Rules of whole numbers that divide something by n or by sides, each with the name of its action."""
+def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
+    """Rules of whole numbers that divide something by n or by sides: the action's name, the rule, whether of bytes."""
     found = set()
     for part, role in ((each, role) for each in application.each() for role in each.roles.values()):
         for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
             name = part.shapes[leaf.shape].name
+            in_bytes = rule.numbers[-1:] == (Attribute(expression=Expression(float(BYTE))),)
             for each in rule.each() if name not in AMOUNTS else ():
                 for one in each.table or (each,):
                     atoms = [atom for _, atom in one.expression.terms] if one.expression is not None else []
                     factors = [factor for atom in atoms for factor in atom.split("*")]
                     if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
                         # A rule without a grid of its own speaks of that of the part.
-                        found.add((name, one if one.topology else replace(one, topology=part.topology)))
+                        one = one if one.topology else replace(one, topology=part.topology)
+                        found.add((name, one, in_bytes))
     return found
 
 
@@ -219,13 +223,19 @@ def _other_value(rule: Attribute, other: Attribute, count: int) -> bool:
     return _value(rule, count) != _value(other, count)
 
 
-def _uneven(rule: Attribute, count: int) -> bool:
-    """Whether not all that a rule divides comes out even at a count."""
+def _piece(rule: Attribute, learned: Sequence[int]) -> int:
+    """The bytes of a number of which all messages of the runs hold whole ones, as far as they tell."""
+    return math.gcd(LARGEST_NUMBER, *(round(_value(rule, count)) for count in learned))
+
+
+def _uneven(rule: Attribute, piece: int, count: int) -> bool:
+    """Whether not all that a rule divides comes out even at a count, in pieces of so many bytes."""
     env = _at(rule, count)
     terms = rule.expression.terms if rule.expression is not None else ()
     shares = [share for _, atom in terms for share in re.findall(r"floor([\dw]):(\d+)", atom)]
     whole = _value(rule, count, rounded=False)
-    return any(int(size) % place_on(line, env)[0][0] for line, size in shares) or abs(whole - round(whole)) >= CARRIED
+    left = any(int(size) % place_on(line, env)[0][0] for line, size in shares)
+    return left or abs(whole - round(whole)) >= CARRIED or round(whole) % piece > 0
 
 
 def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.along_sides import Partners, Seen, Sided, program_along_sides
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, shifted, turned_to
-from metasched.signature.rules.faces import of_known_lengths, shared_lengths
+from metasched.signature.rules.faces import dealt_alike, dealt_lengths, of_known_lengths, shared_lengths
 from metasched.signature.rules.fits import Fit, add, shares_by_name
 from metasched.signature.rules.numbered_runs import spread, whole_of
 from metasched.signature.rules.roles import Cell
@@ -342,14 +342,17 @@ def _of_lengths(
     role: Role, topology: str, shapes: Sequence[Shape], roles: Mapping[Cell, Role], counts: Sequence[int]
 ) -> Role:
     """The role, with the lengths that rules of any role share out seen in all of its messages."""
-    lengths = shared_lengths(each for one in roles.values() for rule in one.rules for each in rule.numbers)
-    if not lengths:
+    known = [each for one in roles.values() for rule in one.rules for each in rule.numbers]
+    lengths, dealt = shared_lengths(known), dealt_lengths(known)
+    if not lengths and not dealt:
         return role
     rules = []
     for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
         shape = shapes[leaf.shape]
         numbers = tuple(
-            each if place in shape.peers or shape.name in AMOUNTS else of_known_lengths(each, lengths, counts, topology)
+            each
+            if place in shape.peers or shape.name in AMOUNTS
+            else dealt_alike(of_known_lengths(each, lengths, counts, topology), dealt, counts, topology)
             for place, each in enumerate(rule.numbers)
         )
         rules.append(replace(rule, numbers=numbers))

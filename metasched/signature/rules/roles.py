@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.equations.expressions import IN_TREES
+from metasched.signature.equations.folds import beyond_power
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 
 Ints = NDArray[np.int64]
@@ -54,6 +55,19 @@ def _power(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
     return [(ranks < 1 << (int(np.prod(sides)).bit_length() - 1)).astype(np.int64)]
 
 
+def _folded(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    """Of processes beyond the largest power of two, 0; of as many first ones, 2; of those between 1."""
+    count = int(np.prod(sides))
+    left = beyond_power(count)
+    return [np.where(ranks >= count - left, 0, np.where(ranks < left, 2, 1)).astype(np.int64)]
+
+
+def _paired(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    """Of pairs that leave a power of two of processes, 0 for the first and 1 for the other; 2 for all after them."""
+    left = beyond_power(int(np.prod(sides)))
+    return [np.where(ranks < 2 * left, ranks % 2, 2).astype(np.int64)]
+
+
 def _in_tree(name: str, ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
     return [IN_TREES[name](ranks.astype(np.float64), np.full(1, float(np.prod(sides)))).astype(np.int64)]
 
@@ -68,6 +82,8 @@ FEATURES: dict[str, Callable[[Ints, tuple[int, ...]], list[Ints]]] = {
     "colours": _colours,
     "diagonal": _diagonal,
     "power": _power,
+    "folded": _folded,
+    "paired": _paired,
     **{name: partial(_in_tree, name) for name in TREES},
 }
 
@@ -103,6 +119,8 @@ def cells(features: str, topology: str, count: int) -> list[Cell]:
 #: Features that are tried, simplest first; on a line, then on each grid.
 TRIED = ("", "begins", "ends", "borders", "parity", "colours", "diagonal", "borders+parity", "borders+colours")
 TRIED_LAST = ("power", "borders+diagonal", "parity+diagonal")
+#: Those that only a grid has, and those of all processes, whatever the grid.
+OF_GRIDS, OF_LINES = ("colours", "borders+colours", "diagonal"), ("folded", "paired")
 
 
 def candidates(topologies: Sequence[str]) -> list[tuple[str, str]]:
@@ -110,9 +128,8 @@ def candidates(topologies: Sequence[str]) -> list[tuple[str, str]]:
     found = [("", "line")]
     for tried in (TRIED[1:], TRIED_LAST):
         for topology in topologies:
-            found += [
-                (features, topology)
-                for features in tried
-                if not (features in ("colours", "borders+colours", "diagonal") and topology == "line")
-            ]
+            line = topology == "line"
+            found += [(features, topology) for features in tried if not (line and features in OF_GRIDS)]
+            # Roles that few programs have by chance, before those of grids.
+            found += [(features, topology) for features in OF_LINES if line and tried is not TRIED_LAST]
     return found

@@ -65,6 +65,7 @@ class RuleSearch:
     loosely : whether loops without messages may run as often as on average.
     patience : how many partners may be without a rule before it is given up.
     in_tree : whether the processes form a binomial tree; a run is then there for each number of children.
+    believed : rules of partners that are tried before all others.
     """
 
     def __init__(
@@ -77,9 +78,11 @@ class RuleSearch:
         loosely: bool = False,
         patience: int = 0,
         in_tree: bool = False,
+        believed: Sequence[Attribute] = (),
     ) -> None:
         self.runs, self.shapes, self.topology, self.timed = runs, shapes, topology, timed
         self.loosely, self.patience, self.lost, self.in_tree = loosely, patience, 0, in_tree
+        self.believed = tuple(believed)
         #: How many numbers of processes there are.
         self.counts = len({run.count for run in runs})
         rest = [name for name in topologies if name not in ("line", topology)]
@@ -308,7 +311,7 @@ class RuleSearch:
             grids = dict.fromkeys([*self.grids, *(name for name in USUAL if name in self.topologies)])
             # Along sides, what another side shows is believed before what a side's own few lengths would tell.
             tried = self.single.get(key, ()) if few else self.turned.get(key, ()) if along else ()
-            simple = sorted(tried, key=lambda rule: (rule.size, str(rule)))
+            simple = [*self.believed] * peer + sorted(tried, key=lambda rule: (rule.size, str(rule)))
             chosen = [*grids][:MOST_GRIDS]
             # Where there is no rule the search is longest, and many actions of a program have the same numbers.
             question = (samples.fingerprint(values), peer, tolerance, tuple(chosen), tuple(simple))

@@ -1,0 +1,67 @@
+"""Blocks of a grid whose lengths differ by a row or a column, where few runs show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from metasched.signature.equations.topologies import TOPOLOGIES
+from metasched.signature.rules.expanding import sound
+from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.reporting import open_rules
+from metasched.signature.traces.trace import Trace, trace_of
+
+
+def block(length: int, parts: int, at: int) -> int:
+    """The length of a block: the first ones get one more."""
+    return length // parts + (at < length % parts)
+
+
+def halo(n: int, lengths: tuple[int, int], grid: str, variables: int = 1) -> Trace:
+    """Rows and columns of a grid exchanged with the neighbours around it, of numbers of eight bytes."""
+    (rows, columns), each = TOPOLOGIES[grid](n), 8 * variables
+
+    def step(rank: int) -> list[tuple[str, tuple[float, ...]]]:
+        x, y = divmod(rank, columns)
+        up, down = ((x + by) % rows * columns + y for by in (1, -1))
+        right, left = (x * columns + (y + by) % columns for by in (1, -1))
+        wide, high = each * block(lengths[1], columns, y), each * block(lengths[0], rows, x)
+        return [
+            ("compute", (1e8 / n,)),
+            ("sendRecv", (wide, up, wide, down, 6, 6)),
+            ("sendRecv", (high, right, high, left, 6, 6)),
+            ("allreduce", (1, 0, 0)),
+        ]
+
+    return trace_of({rank: [("init", ()), *4 * step(rank), ("finalize", ())] for rank in range(n)})
+
+
+def texts(trace: Trace) -> list[list[str]]:
+    """The messages of each process."""
+    each = [[trace.table.text(action) for action in process.tolist()] for process in trace.processes]
+    return [[line for line in process if line.startswith("send")] for process in each]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "counts", "grid"),
+    [
+        ((1000, 1000), (16, 36, 64), "simgrid 01"),
+        ((1000, 1000), (4, 8, 12), "grid 01"),
+        ((1800, 1001), (8, 12, 32), "grid 01"),
+        ((700, 400), (4, 8, 24), "grid 01"),
+    ],
+)
+@pytest.mark.parametrize("variables", [1, 3])
+def test_what_one_side_shows_of_blocks_holds_along_the_other(
+    lengths: tuple[int, int], counts: tuple[int, ...], grid: str, variables: int
+) -> None:
+    found = fit([halo(n, lengths, grid, variables) for n in counts])
+    assert found.ruled == 1.0
+    for n in (60, 144, 256):
+        assert texts(sound(found.application, n)) == texts(halo(n, lengths, grid, variables))
+
+
+def test_blocks_that_came_out_even_everywhere_are_said_to_be_open() -> None:
+    application = fit([halo(n, (1000, 1000), "grid 01") for n in (16, 32, 64)]).application
+    assert not open_rules(application, [100])
+    asked = [line for line in open_rules(application, [256]) if "rounded" in line]
+    assert len(asked) == 2
