@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from metasched.plain_numbers import number_of
+
 
 @dataclass(frozen=True, slots=True)
 class LoadNames:
@@ -64,5 +66,5 @@ class LoadNames:
         """One line that says how many names are contested, empty where none is."""
         if not self.contested:
             return ""
-        named = f"several schedulers have nodes of the same {len(self.contested)} names"
-        return f"{named}, whose loads are therefore unknown: metasched doctor says which"
+        names = number_of(len(self.contested), "node name")
+        return f"several schedulers share {names}, so those loads are unknown: metasched doctor lists them"
