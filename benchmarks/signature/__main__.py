@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.signature import coverage, design, phase_times, points, real, speed, times
+from benchmarks.signature import coverage, design, phase_times, points, real, speed, times, without_rule
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
 from benchmarks.signature.truth import record
@@ -51,7 +51,13 @@ def main() -> None:
     calibrated = verbs.add_parser("intervals", help="what intervals are calibrated on: programs that are not judged")
     calibrated.add_argument("--synthetic", action="store_true", help="run synthetic signatures, too")
     calibrated.add_argument("--record", action="store_true", help="replay what is missing in design.csv")
+    unruled = verbs.add_parser("without-rule", help="how many intervals are right of programs that follow no rule")
+    unruled.add_argument("--design", action="store_true", help="those that chose how intervals grow")
     arguments = parser.parse_args()
+    if arguments.verb == "without-rule":
+        chosen = without_rule.DESIGN if arguments.design else without_rule.JUDGED
+        print("\n".join(without_rule.table(without_rule.held(chosen))))
+        return
     if arguments.verb == "intervals":
         if arguments.record:
             design.record()

@@ -82,7 +82,7 @@ def predict_verb(
     """Predict execution times for numbers of processes that were not run."""
     known, document = read_application(application)
     name, predicts, tried = engine.of(known, measured_in(document, application))
-    found = _answered(known, name, predicts, counts_from(processes), tried)
+    found = _answered(known, document, name, predicts, counts_from(processes), tried)
     warnings = _warnings(known, document, found)
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
@@ -113,7 +113,7 @@ def plot_verb(
     counts = sorted({*tried, *counts_from(processes)})
     if len(counts) < 2:
         raise InputError(f"--processes is {processes}, expected at least two numbers for a curve")
-    found = _answered(known, name, predicts, counts, tried)
+    found = _answered(known, document, name, predicts, counts, tried)
     times = np.array([each.execution_time for each in found])
     # Speedup is relative to the smallest count, which is taken to scale ideally up to there.
     known_times = dict(zip(counts, times.tolist(), strict=True)) | measured
@@ -155,7 +155,12 @@ def _measured_engine(
 
 
 def _answered(
-    known: Application, name: str, engine: Engine, counts: list[int], measured: dict[int, float]
+    known: Application,
+    document: dict[str, Any],
+    name: str,
+    engine: Engine,
+    counts: list[int],
+    measured: dict[int, float],
 ) -> list[Prediction]:
     """Predictions for numbers of processes for which the rules are valid."""
     from metasched.signature.times.prediction import predictions
@@ -163,7 +168,8 @@ def _answered(
     for count in counts:
         checked_count(known, count)
     with output.working("predicting"):
-        return predictions(engine, name, counts, measured, corrected=name == "blocks")
+        ruled = not document.get("without_rule")
+        return predictions(engine, name, counts, measured, corrected=name == "blocks", ruled=ruled)
 
 
 def _warnings(known: Application, document: dict[str, Any], found: Sequence[Prediction]) -> list[str]:

@@ -52,6 +52,9 @@ UNKNOWN = {"blocks": Doubt(0.25, 0.66), "replay": Doubt(0.08, 0.0), "synthetic":
 CORRECTION = (0.5, 2.0)
 #: A run that took so many times as long as predicted, or as short, ran on another machine than the engine describes.
 STRANGE = 2.0
+#: By how many times the seconds that statistics miss of what follows no rule grow with each doubling: as the messages
+#: that one process has with all others. Chosen on the first programs of ``benchmarks/signature/without_rule.py``.
+GROWTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,12 @@ class Prediction:
 
 
 def predictions(
-    engine: Engine, name: str, counts: Sequence[int], measured: Mapping[int, float], corrected: bool
+    engine: Engine,
+    name: str,
+    counts: Sequence[int],
+    measured: Mapping[int, float],
+    corrected: bool,
+    ruled: bool = True,
 ) -> list[Prediction]:
     """Predict numbers of processes, after a rehearsal on those that were timed.
 
@@ -106,6 +114,7 @@ def predictions(
     counts : what is asked for.
     measured : execution times of runs (s), by number of processes.
     corrected : whether runs correct what the engine says of messages.
+    ruled : whether all calls follow rules. Else what was missed of the runs counts as growing with the processes.
     """
     timed = {count: engine(count) for count in sorted({*measured, *counts})}
     learned = sorted(measured)
@@ -146,7 +155,11 @@ def predictions(
         beyond = max(math.log2(count / learned[-1]), 0.0) if learned else 0.0
         # Another machine is as much another one for more processes: its miss does not grow with them.
         strange = most + math.log(STRANGE) * (1.0 + beyond)
-        width = math.exp(min(worse * doubt.of(of_count, factor) * doubt.beyond(beyond), strange))
+        off = worse * doubt.of(of_count, factor) * doubt.beyond(beyond)
+        if learned and not ruled:
+            missed = math.expm1(most) * _time(timed[learned[-1]], factor) * GROWTH**beyond
+            off = max(off, math.log1p(missed / time))
+        width = math.exp(min(off, strange))
         found.append(
             Prediction(
                 count,

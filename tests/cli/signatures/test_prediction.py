@@ -53,6 +53,20 @@ def test_predictions_hold_what_is_promised(application: str, capsys: pytest.Capt
     assert first["interval"]["low"] < first["execution_time"] < first["interval"]["high"]
 
 
+def test_intervals_are_wider_where_calls_follow_no_rule(
+    application: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(Path(application).read_text())
+    ends = {}
+    for name, share in (("ruled", {}), ("unruled", {"send": 0.1})):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(document | {"without_rule": share}))
+        status, out, _ = answer(capsys, "predict", str(path), "--processes", "64,1024", "--hardware", MACHINE, "--json")
+        assert status == 0
+        ends[name] = [each["interval"]["high"] / each["execution_time"] for each in json.loads(out)["predictions"]]
+    assert ends["unruled"][1] > 1.01 * ends["ruled"][1]
+
+
 def test_a_picture_and_its_curves_are_made(
     application: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

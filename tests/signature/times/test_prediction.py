@@ -265,6 +265,23 @@ def test_intervals_are_as_wide_as_the_rehearsal_was_wrong() -> None:
     assert width[1.0] < width[1.1] < width[1.3]
 
 
+def test_what_statistics_miss_of_calls_without_a_rule_doubles_with_the_processes() -> None:
+    """The largest run took 0.2 s longer than predicted: that of four times as many may take 0.8 s longer."""
+
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 0.0)
+
+    measured = {4: 25.0, 8: 12.5, 16: 6.45}
+    ruled, unruled = (predictions(engine, "blocks", [16, 64], measured, True, each) for each in (True, False))
+    assert [each.execution_time for each in unruled] == [each.execution_time for each in ruled]
+    width = [each.interval[1] / each.execution_time for each in unruled]
+    assert width == pytest.approx([6.45 / 6.25, (100.0 / 64 + 0.8) / (100.0 / 64)])
+    assert ruled[1].interval[1] / ruled[1].execution_time < 1.1
+    exact = {4: 25.0, 8: 12.5, 16: 6.25}
+    both = (predictions(engine, "blocks", [64], exact, True, each) for each in (True, False))
+    assert len({each.interval for (each,) in both}) == 1
+
+
 @pytest.mark.parametrize("slower", [0.05, 20.0])
 def test_an_engine_for_another_machine_is_told_and_its_intervals_stay_believable(slower: float) -> None:
     def engine(n: int) -> Timed:
