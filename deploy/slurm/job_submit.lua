@@ -187,6 +187,10 @@ local function words_of(job_desc)
   return words
 end
 
+local function command_of(job_desc)
+  return table.concat(words_of(job_desc), " "):sub(1, MOST_SCRIPT)
+end
+
 -- A rule names an application and patterns of Lua for the job's name, script or command line. All of its patterns must
 -- be found; the first that captures something yields the problem size.
 local function ruled(job_desc)
@@ -196,7 +200,7 @@ local function ruled(job_desc)
       local value = ""
       if kind == "name" then value = job_desc.name or "" end
       if kind == "script" then value = (job_desc.script or ""):sub(1, MOST_SCRIPT) end
-      if kind == "command" then value = table.concat(words_of(job_desc), " "):sub(1, MOST_SCRIPT) end
+      if kind == "command" then value = command_of(job_desc) end
       texts[kind] = value
     end
     return texts[kind]
@@ -456,10 +460,14 @@ local function stated(job_desc, ends)
   local name = plain(job_desc.name or "")
   if not sized_names(ends)[(name:gsub("%d+", "#"))] then return nil end
   local numbers, script = dofile(HERE .. "job_numbers.lua"), job_desc.script or ""
-  local line = numbers.wrapped(script) or table.concat(words_of(job_desc), " ", 2)
+  local wrapped = numbers.wrapped(script)
+  local line = wrapped or table.concat(words_of(job_desc), " ", 2)
   local asked = { name = name, arguments = numbers.in_arguments(line), script = numbers.in_script(script) }
   local found = exchange("POST", "/v1/problem-sizes", asked, ends)
-  return sound(found.application, found.problem_size)
+  local job = sound(found.application, found.problem_size)
+  -- Jobs of the same name that were submitted with it may state other numbers.
+  if job then job.script, job.command = digest(script), not wrapped and digest(command_of(job_desc)) or nil end
+  return job
 end
 
 -- Clocks (kHz) that an option can name; what Slurm calls low or highm1 stands above them.

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from metasched.advised_placements import Ask
-from metasched.jobs import LONGEST_MARK, read_mark
+from metasched.jobs import LONGEST_MARK, digest, read_mark
 from tests.system import test_lua_hook
 from tests.system.bad_daemons import FAULTS, GOOD, Bad, changed, http
 from tests.system.real_slurm import DEPLOYED
@@ -508,6 +508,8 @@ def test_a_job_is_placed_by_a_number_that_it_states(tmp_path: Path) -> None:
     told, asked = map(json.loads, daemon.asked[1:])
     assert told == {"name": "run7.sh", "arguments": "-n=400", "script": "script:N==5"}
     assert (asked["application"], asked["problem_size"], asked["name"]) == ("cg", 400, "run7.sh")
+    # Another job of this name, submitted with it, is not taken for it.
+    assert (asked["script"], asked["command"]) == (digest(b"#!/bin/sh\nN=5\n"), digest(b"run7.sh case.in -n 400"))
     assert (job["said"], job["comment"]) == ("metasched: go", "metasched:app=cg,n=400,p=2,placement=0f")
     with sizing() as daemon:  # an annotation of the user counts first
         job = stated(tmp_path, daemon, comment="metasched:app=fft,n=8")
@@ -520,6 +522,8 @@ def test_of_a_wrapped_command_the_arguments_are_told(tmp_path: Path) -> None:
     with sizing({"names": ["wrap"]}) as daemon:
         stated(tmp_path, daemon, name="wrap", argv=[], script=script)
     assert json.loads(daemon.asked[1]) == {"name": "wrap", "arguments": "-n=400", "script": "script:-n=400"}
+    asked = json.loads(daemon.asked[2])
+    assert (asked["script"], asked.get("command")) == (digest(script.encode()), None)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,8 @@ def test_waits_are_learned_of_jobs_that_no_look_at_the_queue_saw(accounted: tupl
         sent = [slurm.sbatch("-n1", "--time=6", script=b"#!/bin/sh\nsleep 1\n").job for _ in range(4)]
         slurm.wait_for(sent)
         asked = {"user": getpass.getuser(), "processors": 1, "requested_time": 360.0, "cluster": "proof"}
-        slurm.wait(lambda: "jobs of this user" in expected(daemon, asked).get("reason", ""), 280.0)
+        # Jobs of other tests are known before.
+        slurm.wait(lambda: "4 jobs of this user with the same" in expected(daemon, asked).get("reason", ""), 280.0)
     finally:
         daemon.stop()
         configuration.write_text(text)
@@ -242,7 +243,8 @@ def test_a_job_is_placed_by_the_number_that_it_states_and_learned_with_the_same(
     }  # fmt: skip
     sent = {}
     for size, more in words.items():
-        job = slurm.sbatch("-n2", f"--job-name=placed{len(sent)}", *more, script=b"").job
+        # The name tells them from the jobs of the other mode, submitted some seconds before.
+        job = slurm.sbatch("-n2", f"--job-name=placed{len(mode)}{len(sent)}", *more, script=b"").job
         sent[job] = size
         comment = slurm.job(job).get("Comment", "")
         assert comment.startswith(f"metasched:app=cg,n={size:g},p=2,placement=") is (mode == "act"), (size, comment)
