@@ -43,7 +43,7 @@ def test_a_prediction_is_asked_for_with_the_numbers_in_arguments_and_script(
     fields = ("predict", "--user", "ada", "--requested", "3600", "--processors", "8")
     for more in ((), ("--arguments", "case.in -n 400", "--script", str(script))):
         assert "the model of solve" in _run(capsys, *fields, *more)[1]
-    assert [each.get("numbers") for each in asked] == [None, "-n=400 script:-n=700"]
+    assert [each.get("numbers") for each in asked] == [None, "script:-n=700 -n=400"]
 
 
 @pytest.mark.parametrize("predictor", ["requests", "last-two", "keyed", "metasched", "clairvoyant"])
