@@ -45,6 +45,16 @@ def call(server: Server, own: int = 1) -> socket.socket:
     return socket.create_connection(server.server_address[:2], timeout=60.0, source_address=(f"127.0.0.{own}", 0))
 
 
+def call_until_answered(server: Server, own: int, callers: list[socket.socket]) -> None:
+    """Call from an address again and again; the calls are added to the others."""
+
+    def answered() -> bool:
+        callers.append(call(server, own))
+        return greeted(callers[-1])
+
+    until(answered)
+
+
 def test_eight_callers_are_answered_a_ninth_is_not_and_the_next_is_when_one_has_left() -> None:
     with Server(("127.0.0.1", 0), Believing) as server:
         server.start()
@@ -53,12 +63,7 @@ def test_eight_callers_are_answered_a_ninth_is_not_and_the_next_is_when_one_has_
         with call(server, 4) as ninth:
             assert not greeted(ninth)
         callers.pop().close()
-
-        def answered() -> bool:
-            callers.append(call(server, 4))
-            return greeted(callers[-1])
-
-        until(answered)
+        call_until_answered(server, 4, callers)
         for caller in callers:
             caller.close()
         server.shutdown()
@@ -73,12 +78,7 @@ def test_one_host_that_says_nothing_leaves_room_for_others() -> None:
         answered = [greeted(each) for each in silent]
         assert sum(answered) == 4
         silent.pop(answered.index(True)).close()
-
-        def again() -> bool:
-            silent.append(call(server))
-            return greeted(silent[-1])
-
-        until(again)
+        call_until_answered(server, 1, silent)
         for each in silent:
             each.close()
         server.shutdown()
@@ -115,12 +115,7 @@ def test_strangers_of_as_many_hosts_as_there_are_places_keep_them() -> None:
         with call(server, 9) as ninth:
             assert not greeted(ninth)
         callers.pop(3).close()
-
-        def again() -> bool:
-            callers.append(call(server, 9))
-            return greeted(callers[-1])
-
-        until(again)
+        call_until_answered(server, 9, callers)
         for each in callers:
             each.close()
         server.shutdown()

@@ -81,9 +81,9 @@ class _Node(ValidatedFields, BaseModel):
     @property
     def free_processors(self) -> int:
         """Processors that jobs may be given: none of a node whose memory is all given away."""
-        return (
-            max(0, processors_for_jobs(self.cpus, self.tres) - self.alloc_cpus) if self.allocatable_memory != 0.0 else 0
-        )
+        if self.allocatable_memory == 0.0:
+            return 0
+        return max(0, processors_for_jobs(self.cpus, self.tres) - self.alloc_cpus)
 
     @field_validator("state", mode="before")
     @classmethod

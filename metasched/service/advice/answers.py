@@ -100,7 +100,7 @@ def _time_limit(
 
     None for a job at a clock of its own whose effect no run has shown: how long it may take there is not known.
     """
-    if ask.own_clock and (ask.keeps_clock or clocks_of(predictor) is None):
+    if ask.keeps_clock or (ask.frequency is not None and clocks_of(predictor) is None):
         return None
     p, cpu, bandwidth = (
         best.resource_set.processors,

@@ -48,11 +48,10 @@ class WaitForecasts:
 
     def __init__(self, errors: WaitErrors) -> None:
         self.errors, self._lock = errors, Lock()
-        #: Of each job that waits, the first forecast, and when it was made (s).
-        self._made: dict[str, tuple[Wait, float]] = {}
-        #: The same of jobs that are in the queue no more, with the time of their submission (s).
+        #: Of each job that waits, the first forecast, when it was made, and when the job was submitted (s).
+        self._made: dict[str, tuple[Wait, float, float]] = {}
+        #: The same of jobs that are in the queue no more.
         self._left: OrderedDict[str, tuple[Wait, float, float]] = OrderedDict()
-        self._submitted: dict[str, float] = {}
         self._learned: OrderedDict[int, None] = OrderedDict()
         #: Times of looks at the queue (s), its lines then, and the number of jobs that waited.
         self._looks: deque[tuple[float, Mapping[str, Line], int]] = deque()
@@ -80,7 +79,7 @@ class WaitForecasts:
             for number in [*self._made]:
                 job = jobs.get(number)
                 if job is None:
-                    self._left[number] = *self._made.pop(number), self._submitted.pop(number)
+                    self._left[number] = self._made.pop(number)
                 elif job.ran is not None or not job.ready:
                     if job.started is not None:
                         learned |= self._forecast_met(number, job.started, [job_key(number, job.started)])
@@ -97,8 +96,7 @@ class WaitForecasts:
             for number, (_, start) in starts.items():
                 self._left.pop(number, None)  # it was put back into the queue
                 if number not in self._made and len(self._made) < MOST_FORECASTS:
-                    self._made[number] = self.errors.expect(start), now
-                    self._submitted[number] = jobs[number].submitted or now
+                    self._made[number] = self.errors.expect(start), now, jobs[number].submitted or now
             self._looks.append((now, lines, len(starts)))
             while len(self._looks) > 1 and (
                 now - self._looks[1][0] > KEPT or sum(waiting for _, _, waiting in self._looks) > MOST_KEPT
@@ -184,7 +182,6 @@ class WaitForecasts:
     def _forget(self, number: str) -> None:
         self._made.pop(number, None)
         self._left.pop(number, None)
-        self._submitted.pop(number, None)
 
     def _note(self, keys: Collection[int]) -> None:
         self._learned.update(dict.fromkeys(keys))
