@@ -26,7 +26,8 @@ from benchmarks.energy_stream import JUDGED as JUDGED_STREAMS
 from benchmarks.testbed import oracle
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, scenarios
-from metasched.predictors.contract import Floats, Predictor
+from metasched.arrays import Floats
+from metasched.predictors.contract import Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.conditions import Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS

@@ -35,11 +35,12 @@ from benchmarks.placement.grid import APPLICATIONS
 from benchmarks.placement.grid import sites as sites_of
 from benchmarks.placement.stream import Job, jobs
 from benchmarks.testbed.loading import LOADINGS
+from metasched.arrays import Floats
 from metasched.placement.ranking import slowdown
 from metasched.placement.ranking.objective import Objective
 from metasched.predictors.abilities import clock_spread, expect_watts, most_watts, under
 from metasched.predictors.columns import ByColumns, Columns
-from metasched.predictors.contract import Floats, Predictions, Predictor
+from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import Settings
 
 #: A level of doubt in the limit of slowdowns at which nothing is kept for it.

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d, validate_data
 
+from metasched.arrays import Floats
 from metasched.fitting import METHODS, fit
 from metasched.frames import rows_by_settings
 from metasched.predictors.abilities import under
 from metasched.records import DEFAULT_SETTINGS, Run, Settings, check_level
 from metasched.store import documents
 from metasched.store.files.runs import REQUEST_COLUMNS
-
-Floats = NDArray[np.float64]
 
 #: What columns that X does not have are taken for: one idle processor, whose link has 1,000 Mbit/s to spare.
 _MISSING = (1.0, 1.0, 1.0, 1000.0)

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = {
     "metasched": [
         *(
+            "arrays",
             "records",
             "json_numbers",
             "plain_numbers",

@@ -17,8 +17,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from metasched.arrays import Floats
 from metasched.history.evaluation import evaluate
-from metasched.history.job_log import Floats, JobLog
+from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, Replay, perturbed, replay
 from metasched.history.run_times.known import PREDICTORS
 from metasched.store.files.job_logs import read_job_log

@@ -17,7 +17,8 @@ import typer
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.replay.__main__ import WEEK, read_logs, tabulate
-from metasched.history.job_log import Floats, Ints, JobLog
+from metasched.arrays import Floats, Ints
+from metasched.history.job_log import JobLog
 from metasched.history.replay import SLOWDOWN_BOUND, Expected, Policy, replay
 from metasched.history.run_times.learned import Learned
 from metasched.history.run_times.simple import Keyed

@@ -39,8 +39,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from metasched.arrays import Floats, Ints
 from metasched.history.backfilling import Backfilling
-from metasched.history.job_log import Floats, Ints, JobLog
+from metasched.history.job_log import JobLog
 from metasched.history.replay import SLOWDOWN_BOUND, RunTimes
 from metasched.history.run_times.known import PREDICTORS
 from metasched.history.waits import possible_waits

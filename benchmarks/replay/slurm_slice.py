@@ -25,7 +25,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from metasched.history.job_log import Floats, Ints, JobLog
+from metasched.arrays import Floats, Ints
+from metasched.history.job_log import JobLog
 from metasched.history.run_times.learned import Learned
 from metasched.store.files.job_logs import read_job_log
 from tests.system import real_slurm

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

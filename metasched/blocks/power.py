@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.blocks.entry import TABLE_1, Block, Entry, Kind
 from metasched.blocks.formulas import answer, needed
 from metasched.blocks.terms import Term
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
 
 
 def of_processors(watts: float) -> Entry:

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
 
 #: How a term grows with the number of nodes P. None falls from P = 2 on.
 GROWTHS: dict[str, Callable[[Floats], Floats]] = {

@@ -17,7 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from metasched.predictors.contract import Floats, Predictions
+from metasched.arrays import Floats
+from metasched.predictors.contract import Predictions
 from metasched.predictors.judging.evaluation import Evaluation, Outcome
 from metasched.store.files.whole_files import write_bytes_atomically
 

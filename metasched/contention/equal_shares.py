@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats
 from metasched.contention.synchronised import Stage
-from metasched.queueing.network import Floats
 
 
-def equal_shares(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Floats:
+def equal_shares(computing: Stage, sending: Stage, active: Flags) -> Floats:
     """Slowdown of each job if all others were at each of their stations all the time, shape (candidates, jobs).
 
     Parameters

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from metasched.queueing.network import Floats
+from metasched.arrays import Floats, Ints
 
 #: Jobs up to which all patterns are summed.
 MOST_PATTERNS = 6
@@ -53,7 +52,7 @@ class Idle:
         left = capacity[:, None, :, None] - loads[..., None] - others[:, None]
         return cls(loads, capacity, np.maximum(left, 0.0))
 
-    def take(self, rows: NDArray[np.int64]) -> Idle:
+    def take(self, rows: Ints) -> Idle:
         """The same for the candidates at these positions, shape (k,), in this order."""
         return Idle(self.loads[rows], self.capacity[rows], None if self.table is None else self.table[rows])
 

@@ -8,13 +8,10 @@ cluster of a hundred alike nodes a job has one station, not a hundred.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.synchronised import Stage
-from metasched.queueing.network import Floats
-
-Flags = NDArray[np.bool_]
 
 #: Different stations up to which each pair is compared.
 _COMPARED = 200

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.queueing.network import Floats, Integers
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
 
 
@@ -37,11 +37,11 @@ class SharedCluster:
     [[1.0, 1.0], [0.0, 0.0]]
     """
 
-    processors: Integers
+    processors: Ints
     available_cpu: Floats
-    link: Integers
+    link: Ints
     width: Floats
-    parent: Integers
+    parent: Ints
 
     def __post_init__(self) -> None:
         for name, kind in (

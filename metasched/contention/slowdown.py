@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.contention.effort import Effort
 from metasched.contention.reduction import concerned, reduced
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.synchronised import Stage, slowdowns
-from metasched.queueing.network import Floats
 from metasched.records import InputError
 
 #: From both stages of the jobs and which of them run to the factor by which each is stretched.
-Stretch = Callable[[Stage, Stage, NDArray[np.bool_]], Floats]
+Stretch = Callable[[Stage, Stage, Flags], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def _followed(computing: Stage, sending: Stage, remaining: Floats, stretched: St
     return ends
 
 
-def _take(work: Work, rows: NDArray[np.int64]) -> Work:
+def _take(work: Work, rows: Ints) -> Work:
     return Work(work.load[rows], work.computing[rows], work.flows[rows], work.sending[rows], work.remaining[rows])
 
 

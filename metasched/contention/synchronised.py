@@ -13,11 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.contention.effort import Effort
 from metasched.contention.idle import Idle
-from metasched.queueing.network import Floats
 from metasched.queueing.solution import PrecisionError
 
 _CONVERGED = 1e-7
@@ -52,7 +51,7 @@ class Stage:
         """Seconds that the stage takes each job alone, shape (candidates, jobs)."""
         return np.asarray(self.demands.max(axis=-1, initial=0.0))
 
-    def of(self, active: NDArray[np.bool_]) -> Stage:
+    def of(self, active: Flags) -> Stage:
         """The stage of the jobs that are ``active``, an array of shape (candidates, jobs); the others do nothing."""
         there = active[..., None]
         return Stage(np.where(there, self.demands, 0.0), np.where(there, self.loads, 0.0), self.capacity)
@@ -80,7 +79,7 @@ class Stage:
             np.concatenate([np.take_along_axis(self.capacity, order, axis=1), np.ones((candidates, jobs))], axis=1),
         )
 
-    def take(self, rows: NDArray[np.int64]) -> Stage:
+    def take(self, rows: Ints) -> Stage:
         """The same for the candidates at these positions, shape (k,), in this order."""
         return Stage(self.demands[rows], self.loads[rows], self.capacity[rows])
 
@@ -105,7 +104,7 @@ class Stage:
         return np.asarray(self.demands * np.maximum(stretch, 1.0))
 
 
-def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_], effort: Effort | None = None) -> Floats:
+def slowdowns(computing: Stage, sending: Stage, active: Flags, effort: Effort | None = None) -> Floats:
     """The slowdown of each job while all active jobs run.
 
     Parameters
@@ -151,7 +150,7 @@ def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_], effor
 
 
 def _equilibrium(
-    stages: list[Stage], active: NDArray[np.bool_], found: Floats | None, effort: Effort | None
+    stages: list[Stage], active: Flags, found: Floats | None, effort: Effort | None
 ) -> tuple[Floats, Floats]:
     """Solve for the part of its cycle that each job is in each stage, shape (stages, networks, jobs), and slowdowns.
 
@@ -206,7 +205,7 @@ def _equilibrium(
     return part, np.where(active, slowdown, 1.0)
 
 
-def _shared(stage: Stage) -> NDArray[np.bool_]:
+def _shared(stage: Stage) -> Flags:
     """In which networks any station is used by two jobs, shape (networks,)."""
     return np.asarray((np.count_nonzero(stage.demands, axis=1) > 1).any(axis=-1))
 

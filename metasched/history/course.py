@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.arrays import Floats, Ints
 from metasched.history.backfilling import Backfilling, led_on
-from metasched.history.job_log import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

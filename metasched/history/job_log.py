@@ -9,12 +9,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Columns of names that a log may have. A job's name says more about it than anything else, where it is recorded.
 #: Of its arguments there are the numbers, a text of :mod:`metasched.history.argument_numbers`.

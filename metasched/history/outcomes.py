@@ -11,8 +11,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Flags
 from metasched.history.job_log import AT_LIMIT, CANCELLED, COMPLETED, TIMEOUT
 from metasched.history.submission import Submission
 
@@ -57,7 +58,7 @@ def outcome(limit: float, run_time: float, state: str) -> tuple[bool, bool]:
     return bool(failed) and run_time <= min(EARLY, EARLY_SHARE * limit), bool(reached)
 
 
-def how_ended(limit: ArrayLike, run_time: ArrayLike, state: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def how_ended(limit: ArrayLike, run_time: ArrayLike, state: ArrayLike) -> tuple[Flags, Flags]:
     """Which jobs failed, and which reached their limits.
 
     Parameters

@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from metasched.history.job_log import Ints, JobLog
+from metasched.arrays import Ints
+from metasched.history.job_log import JobLog
 from metasched.history.run_times.neighbours import OTHERS, OWN, Neighbours
 from metasched.history.submission import submissions
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.history.argument_numbers import MOST_DIGITS, numbers_of
-from metasched.history.job_log import Floats
 from metasched.jobs import plain
 
 _NUMBER = re.compile(r"[0-9]+")

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.arrays import Floats, Ints
 from metasched.history.backfilling import Backfilling
 from metasched.history.course import Course
-from metasched.history.job_log import Floats, Ints
 
 #: Assumed limit of a job without one (s).
 UNLIMITED = 86_400.0

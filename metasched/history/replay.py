@@ -18,8 +18,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.history.backfilling import Backfilling
-from metasched.history.job_log import Floats, JobLog
+from metasched.history.job_log import JobLog
 from metasched.records import InputError
 
 #: Bound of the slowdown (s): shorter jobs count as so long.

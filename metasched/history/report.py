@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from metasched.arrays import Floats, Ints
 from metasched.history.argument_numbers import SCRIPT
-from metasched.history.job_log import Floats, Ints, JobLog
+from metasched.history.job_log import JobLog
 from metasched.history.outcomes import how_ended
 from metasched.history.playback import FEW, informative_jobs, play
 from metasched.history.problem_sizes import explaining_places, stated_numbers, stem_of

@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.columns import broadcast
-from metasched.predictors.contract import Floats, Predictor
+from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Prediction, Request, Run, Settings
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
+from metasched.arrays import Floats
+from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.records import Interval, Prediction, Request
 
 #: N, P, available CPU and available bandwidth (Mbit/s) of many requests, arrays of one shape (n,).

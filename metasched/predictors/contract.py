@@ -13,9 +13,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metasched.arrays import Floats
 from metasched.records import Prediction, Request, Run
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Flags, Floats
 
 #: Degrees of freedom of the noise: the usual choice where they cannot be estimated (Lange, Little & Taylor 1989).
 DEGREES = 4.0
@@ -126,12 +126,12 @@ class Kinship:
     shared: float = 0.0
 
     @cached_property
-    def asked(self) -> NDArray[np.bool_]:
+    def asked(self) -> Flags:
         """Which runs are of the target platform, shape (n,)."""
         return np.equal(self.platforms, 0)
 
     @cached_property
-    def same(self) -> NDArray[np.bool_]:
+    def same(self) -> Flags:
         """Which runs are of one platform, shape (n, n)."""
         return np.equal.outer(self.platforms, self.platforms)
 
@@ -398,7 +398,7 @@ def most_probable(
     wiener = np.minimum.outer(points[:, 1], points[:, 1])
     fixed = (basis * spreads**2) @ basis.T
     fixed[np.diag_indices(len(error))] += 0.0 if extra is None else extra
-    same: NDArray[np.bool_] | float = 1.0
+    same: Flags | float = 1.0
     if kinship is not None:
         same = kinship.same
         wiener = wiener * same

@@ -15,8 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import expect_few
-from metasched.predictors.contract import Floats, Predictions, Predictor
+from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import Interval, Prediction, Request
 
 

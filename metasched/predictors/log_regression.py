@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.predictors.columns import ByColumns, Columns
-from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.contract import Predictions
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.representable import refuse_unrepresentable, representable
 from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns

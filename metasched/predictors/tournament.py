@@ -15,10 +15,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.plain_numbers import number_of
 from metasched.predictors.abilities import distinguishes_settings, layouts_of, under
 from metasched.predictors.columns import ByColumns, Columns
-from metasched.predictors.contract import Floats, Learned, Predictions, Predictor, Term
+from metasched.predictors.contract import Learned, Predictions, Predictor, Term
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, InputError, Prediction, Request, Run, Settings
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import check_depends, under
 from metasched.predictors.contract import Predictor
 from metasched.records import (
@@ -29,8 +29,6 @@ from metasched.records import (
     Run,
     Settings,
 )
-
-Floats = NDArray[np.float64]
 
 #: Levels of the intervals whose ends trace the distribution.
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998)

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.queueing.crowding import Crowding
 from metasched.queueing.multi_class import Steady
-from metasched.queueing.network import Floats
 from metasched.queueing.solution import PrecisionError
 
 Level = Literal["bard", "schweitzer", "linearizer"]

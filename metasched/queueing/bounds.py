@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metasched.queueing.network import Floats, Network, Station
+from metasched.arrays import Floats
+from metasched.queueing.network import Network, Station
 from metasched.queueing.solution import Bounds
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from metasched.queueing.network import Floats
+from metasched.arrays import Floats
 
 #: Loads at which the distribution is computed, and intervals of the table that is made of them.
 _LOADS, _INTERVALS = 400, 1024

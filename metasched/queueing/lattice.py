@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metasched.queueing.network import Integers
+from metasched.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,12 @@ class Lattice:
     [6, 6, 0, 6, 1, 3]
     """
 
-    jobs: Integers
-    before: Integers
-    starts: Integers
+    jobs: Ints
+    before: Ints
+    starts: Ints
 
     @classmethod
-    def below(cls, population: Integers) -> Lattice:
+    def below(cls, population: Ints) -> Lattice:
         """Make the lattice of all points up to ``population``."""
         shape = tuple(int(jobs) + 1 for jobs in population)
         jobs = np.indices(shape).reshape(len(shape), -1)
@@ -69,6 +68,6 @@ class Lattice:
         for start, stop in zip(self.starts[1:-1], self.starts[2:], strict=True):
             yield slice(int(start), int(stop))
 
-    def first_class(self) -> NDArray[np.int64]:
+    def first_class(self) -> Ints:
         """At each point the first class that has a job there (the first class where none has)."""
         return np.asarray(np.argmax(self.jobs > 0, axis=0))

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.queueing.lattice import Lattice
-from metasched.queueing.network import Floats, Integers
 from metasched.queueing.series import leave_one_out
 
 
@@ -33,7 +33,7 @@ class Steady:
     queue_length: Floats
 
 
-def bytes_needed(population: Integers, stations: int, varying: int) -> int:
+def bytes_needed(population: Ints, stations: int, varying: int) -> int:
     """Bytes that the exact solution of a network takes at its peak; ``varying`` stations are load-dependent.
 
     Parameters
@@ -137,7 +137,7 @@ def _queues(lattice: Lattice, demands: Floats, throughput: Floats) -> Floats:
     return np.moveaxis(queue[lattice.before[:, lattice.points - 1]], 0, -1)
 
 
-def _log_constants(lattice: Lattice, throughput: Floats, present: NDArray[np.bool_]) -> Floats:
+def _log_constants(lattice: Lattice, throughput: Floats, present: Flags) -> Floats:
     """Logarithms of the normalisation constants, shape (points + 1, networks); the last row stands for no point.
 
     ``present``, of shape (networks, classes), says which classes ask anything of the stations so far: states with jobs

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError, check_count
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Largest number of servers of a station, and of rates given for it; a longer list says nothing that a delay does not.
 MOST_SERVERS = 10_000
@@ -179,7 +176,7 @@ class Network:
         return np.array([station.visits for station in self.stations], dtype=float)
 
     @property
-    def population(self) -> Integers:
+    def population(self) -> Ints:
         """Jobs of each class, shape (classes,)."""
         return np.array([job_class.population for job_class in self.classes], dtype=np.int64)
 

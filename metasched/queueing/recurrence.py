@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metasched.queueing.network import Floats
+from metasched.arrays import Floats
 
 
 def accumulate(coefficients: Floats) -> Floats:

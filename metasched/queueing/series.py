@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from metasched.queueing.network import Floats
+from metasched.arrays import Floats
 
 Factor = TypeVar("Factor")
 

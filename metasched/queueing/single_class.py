@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.queueing.network import Floats
+from metasched.arrays import Floats
 from metasched.queueing.recurrence import accumulate
 from metasched.queueing.series import convolve, leave_one_out
 

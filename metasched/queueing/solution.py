@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from metasched.queueing.network import Floats, Network
+from metasched.arrays import Floats
+from metasched.queueing.network import Network
 
 #: Largest relative violation of a law that an answer may show.
 TOLERANCE = 1e-6

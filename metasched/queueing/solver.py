@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.queueing import multi_class, single_class
 from metasched.queueing.approximate import Level, solve_approximately
 from metasched.queueing.bounds import throughput_bounds
@@ -125,7 +125,7 @@ def _approximated(network: Network, level: Level, coarser_level: Level) -> Solut
     return Solution(network, level, throughput, queue_length, bounds, error)
 
 
-def _rates(network: Network, jobs: int) -> NDArray[np.float64]:
+def _rates(network: Network, jobs: int) -> Floats:
     return np.stack([station.rates_up_to(jobs) for station in network.stations])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.queueing.network import Floats
+from metasched.arrays import Floats
 
 #: Terms on each side of the peak, in parts of sqrt(N), and besides: those left out are below exp(-50) of it.
 _REACH, _LEAST = 10.0, 50.0

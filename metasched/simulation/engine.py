@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.blocks.entry import Block
 from metasched.records import InputError
 from metasched.simulation.application import COLLECTIVES, Application, Instruction
@@ -27,8 +27,6 @@ from metasched.simulation.groups import DRAWN, Group, Sent, plain, positions, pr
 from metasched.simulation.steady import Steady
 from metasched.simulation.system import Placement
 from metasched.simulation.values import Affine, Value, each, part, settled
-
-Floats = NDArray[np.float64]
 
 #: The senders whose messages a group waits for, by channel.
 Wanted = list[tuple[tuple[str, str, int], range]]
@@ -330,8 +328,8 @@ class Simulation:
         other: str,
         ranks: range,
         shift: int | None,
-        here: NDArray[np.int64],
-        there: NDArray[np.int64],
+        here: Ints,
+        there: Ints,
         size: Floats | float,
     ) -> Floats | float:
         if shift is None or isinstance(size, np.ndarray):

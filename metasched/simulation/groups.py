@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats
 from metasched.simulation.values import Value, part
-
-Floats = NDArray[np.float64]
 
 #: Most stretches of time that are kept for a picture, of each group.
 DRAWN = 2_000
@@ -64,7 +62,7 @@ class Sent:
         return Sent(ranks, part(self.there, chosen), part(self.takes, chosen), self.line)
 
 
-def progressions(ranks: range, chosen: NDArray[np.bool_]) -> list[range]:
+def progressions(ranks: range, chosen: Flags) -> list[range]:
     """Some of the ranks as arithmetic progressions.
 
     Examples

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.blocks.failures import from_scratch
 from metasched.simulation.application import Application
 from metasched.simulation.engine import Simulation
 from metasched.simulation.groups import Group
 from metasched.simulation.system import Placement, System
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.blocks.entry import Block
 from metasched.simulation.application import Application
 from metasched.simulation.engine import STEPS, Simulation
 from metasched.simulation.system import Placement, Slowed, System
-
-Floats = NDArray[np.float64]
 
 #: Bytes of messages whose times tell the bandwidth of a link.
 LONG = (2.0**20, 2.0**21)

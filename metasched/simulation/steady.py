@@ -14,14 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.simulation.application import Application
 from metasched.simulation.channel import Channel
 from metasched.simulation.groups import DRAWN, Group, Sent
 from metasched.simulation.values import Value
 
-Floats = NDArray[np.float64]
 Messages = Mapping[tuple[str, str, int], Channel]
 
 #: How far shifts may differ by rounding, of the clocks.

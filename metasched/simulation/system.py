@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.blocks.entry import Block, Entry
 from metasched.blocks.formulas import answer
 from metasched.blocks.power import idle_power
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Most processes, and most nodes of a kind.
 MOST = 2_000_000

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled, sound
@@ -19,8 +19,6 @@ from metasched.signature.times.clocked_runs import phases_of_sample
 from metasched.signature.times.timed import Engine, Timed, phases_in_last
 from metasched.signature.traces.actions import AMONG_SOME, ActionTable, in_bytes
 from metasched.store.files.ti_traces import write_ti_trace
-
-Floats = NDArray[np.float64]
 
 #: What smpirun prints of an action: rank, the action's own line, seconds. Those of these names are not printed.
 _ACTION = re.compile(rb"(\d+) ([A-Za-z_]+)(?: [-+.\deEinfa]+)* (\d+\.\d+)\s*$")
@@ -76,7 +74,7 @@ def _hosts(path: Path) -> list[str]:
     return [name for name in names if name]
 
 
-def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path, hosts: Path) -> tuple[Floats, Floats]:
+def _spent(sample: Sample, phases: Ints, many: int, platform: Path, hosts: Path) -> tuple[Floats, Floats]:
     """Seconds of work and of calls, arrays of shape (processes, phases)."""
     trace = sample.trace
     count = len(trace.processes)

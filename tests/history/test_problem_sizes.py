@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.history.job_log import Floats
+from metasched.arrays import Floats
 from metasched.history.problem_sizes import SizeRule, explaining_places, stated_numbers, stem_of
 
 

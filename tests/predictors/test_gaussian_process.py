@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.gaussian_process import (
     ResidualProcess,
     ScalePrior,

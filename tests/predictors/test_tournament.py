@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from metasched.arrays import Floats
 from metasched.placement.explaining.breakdown import breakdown
 from metasched.predictors.abilities import layouts_of, under
 from metasched.predictors.analytic.cloud.hardware import Hardware, Server
@@ -13,7 +14,7 @@ from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.columns import Columns
-from metasched.predictors.contract import Floats, Predictor
+from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import evaluate

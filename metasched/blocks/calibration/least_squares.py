@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metasched.blocks.calibration.measurements import Floats
+from metasched.arrays import Floats
 
 #: Smallest mean squared residual, relative: measurements without noise must not weigh infinitely.
 LEAST = 1e-24

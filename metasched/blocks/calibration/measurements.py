@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from metasched.arrays import Flags, Floats
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Measurements:
         value = np.array([np.median(self.value[which.ravel() == each]) for each in range(len(distinct))])
         return Measurements(value, *distinct.T)
 
-    def part(self, chosen: NDArray[np.bool_]) -> Measurements:
+    def part(self, chosen: Flags) -> Measurements:
         """The chosen measurements, by a mask of shape (n,)."""
         return Measurements(self.value[chosen], self.data_size[chosen], self.nodes[chosen], self.threads[chosen])
 

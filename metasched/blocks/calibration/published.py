@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.blocks.calibration.least_squares import Line, fitted
-from metasched.blocks.calibration.measurements import Floats, Measurements
+from metasched.blocks.calibration.measurements import Measurements
 from metasched.blocks.entry import MEASURES, Block, Entry, Kind, Quantity
 from metasched.records import InputError
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from metasched.arrays import Flags, Floats
 from metasched.blocks.calibration import published
-from metasched.blocks.calibration.measurements import Floats, Measurements
+from metasched.blocks.calibration.measurements import Measurements
 from metasched.blocks.entry import Block, Entry
 from metasched.blocks.formulas import as_printed
 from metasched.blocks.terms import GROWTHS, Term, evaluate, stretch
@@ -122,7 +122,7 @@ def _x(block: Block, measured: Measurements) -> Floats:
     return measured.threads if block in published.PIECES else measured.data_size
 
 
-def _folds(measured: Measurements) -> Iterator[NDArray[np.bool_]]:
+def _folds(measured: Measurements) -> Iterator[Flags]:
     """The folds of cross-validation: each size, number of nodes and number of threads inside the measured range."""
     for column in (measured.data_size, measured.nodes, measured.threads):
         inner = np.unique(column)[1:-1]

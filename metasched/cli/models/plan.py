@@ -11,13 +11,13 @@ import numpy as np
 import typer
 from rich import box
 
+from metasched.arrays import Floats
 from metasched.cli import options, output
 from metasched.plain_numbers import number_of
 from metasched.records import IDLE_CPU, InputError, Request, Run, check_above_zero, check_level
 
 if TYPE_CHECKING:
     from metasched.predictors.abilities import Plan
-    from metasched.predictors.contract import Floats
 
 #: Sizes that runs may have besides those asked for, and placements and possible runs compared, at most.
 SIZES, MOST = 6, 2000

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.table import Table
 
+from metasched.arrays import Ints
 from metasched.cli import figures, output
 from metasched.cli.models.scale_figures import scaling_over_servers
 from metasched.cli.options import JsonOption, whole_numbers
@@ -68,7 +68,7 @@ def scale(
         explicit = np.array(whole_numbers("--distribution", distribution, least=0), dtype=np.int64)
         servers.check(explicit)
 
-    def place(count: int) -> NDArray[np.int64]:
+    def place(count: int) -> Ints:
         if explicit is not None and count == explicit.sum():
             return explicit
         return servers.fill(count) if placement is Spread.fill or count == 1 else servers.spread(count)
@@ -99,7 +99,7 @@ def _fit(runs: list[ProfiledRun], hardware: Hardware, method: Method) -> CloudMo
 
 
 def _document(
-    model: CloudModel, scaling: Scaling, analysis: Scaling, places: list[NDArray[np.int64]], picture: Path | None
+    model: CloudModel, scaling: Scaling, analysis: Scaling, places: list[Ints], picture: Path | None
 ) -> dict[str, Any]:
     return {
         "method": model.method,
@@ -121,9 +121,7 @@ def _document(
     }
 
 
-def _show(
-    model: CloudModel, scaling: Scaling, analysis: Scaling, places: list[NDArray[np.int64]], picture: Path | None
-) -> None:
+def _show(model: CloudModel, scaling: Scaling, analysis: Scaling, places: list[Ints], picture: Path | None) -> None:
     columns = ("processes", "distribution", "time (s)", "speedup", "efficiency", "scalability analysis (s)")
     table = Table(*columns, title=f"{model.method} network")
     for row in zip(

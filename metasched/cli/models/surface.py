@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from metasched.arrays import Floats
 from metasched.cli import figures, output
 from metasched.cli.models.surface_figures import speedup_surface
 from metasched.cli.options import JsonOption, whole_numbers
@@ -17,7 +18,6 @@ from metasched.cli.written_files import WRITTEN
 from metasched.predictors.analytic.spmd.application import Application
 from metasched.predictors.analytic.spmd.fitting import PARAMETERS, SurfaceFit, fit_surface
 from metasched.predictors.analytic.spmd.surface import execution_time
-from metasched.predictors.contract import Floats
 from metasched.records import InputError
 from metasched.store.files.spmd import ObservedSurface, read_application, read_surface
 

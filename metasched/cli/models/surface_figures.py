@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from metasched.arrays import Floats
 from metasched.cli.figures import COLOURS, style
-from metasched.predictors.contract import Floats
 from metasched.store.files.spmd import ObservedSurface
 
 

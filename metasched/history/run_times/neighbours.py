@@ -24,8 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.history.backfilling import outlived
-from metasched.history.job_log import Floats, digest_of
+from metasched.history.job_log import digest_of
 from metasched.history.problem_sizes import stem_of
 from metasched.history.submission import NO_LIMIT, Submission
 from metasched.plain_numbers import span

@@ -16,13 +16,11 @@ from typing import Literal
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.network import Groups
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Beyond this many maximal cliques the search goes on with the greedy ones.
 MOST_CLIQUES = 20_000

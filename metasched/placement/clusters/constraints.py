@@ -11,17 +11,14 @@ from functools import lru_cache
 from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from metasched.arrays import Flags, Ints
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Nodes that one list of names may stand for, and numbers of processors that may be allowed one by one: both are
 #: unfolded while others wait for their answers, so they are counted before.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.blocks.power import drawn, knows_power
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors import abilities
 from metasched.predictors.abilities import energy_predictor
 from metasched.predictors.contract import Predictor
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Level of the intervals whose upper ends count under a cap of power, each passed by one run in ten; chosen with the
 #: correlation of their errors (``power_draw.COMMON``) on streams of design seeds (``benchmarks.energy_stream``).

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from metasched.arrays import Floats, Ints
 
 #: Groups of nodes: arrays of shape (m,) with the number of the group, the number of the node and the width (Mbit/s)
 #: that the node brings into the group. Any nodes of a group are joined by at least the smallest of their widths.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.placement.clusters.state import ClusterState, places
-
-Floats = NDArray[np.float64]
 
 #: Time that a job must run until the averages of the monitors fully include it (s).
 SETTLING = 30.0

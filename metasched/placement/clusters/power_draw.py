@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.blocks.power import idle_power, knows_power, of_node
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Correlation that the errors of two jobs' powers are taken to have: models of several applications err for reasons of
 #: their own, and nodes get loads of their own, but a bias of forecasts or of a meter is common to all.

@@ -11,17 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.energy import power_in_doubt
 from metasched.placement.clusters.own_load import own_load, without_load
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.abilities import clocks_of, computing_share, energy_predictor, under
 from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Bandwidths (Mbit/s) that a link is taken to have at most and at least.
 BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.blocks.entry import Entry
 from metasched.placement.clusters.found_once import found_once
 from metasched.placement.clusters.network import Network
@@ -20,10 +21,6 @@ from metasched.placement.clusters.switch_tree import Topology
 from metasched.predictors.load_doubt import LoadDoubt
 from metasched.records import InputError, Place, ResourceSet, Settings
 from monitors.forecasters.sets import LEVEL
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: The arrays of a state that have one entry for each node.
 COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs", "up", "powered", "age")

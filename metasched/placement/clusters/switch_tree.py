@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.placement.clusters.network import Groups
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class Topology:
         switch, node, way = self._ways
         return switch, node, np.minimum(np.asarray(link, dtype=np.float64).take(node), way)
 
-    def narrowed_above(self, switch: Ints, width: Floats) -> NDArray[np.bool_]:
+    def narrowed_above(self, switch: Ints, width: Floats) -> Flags:
         """Which entries of domains, shape (m,), no domain above has with the same width.
 
         A set with any other entry is also found below the switch above, with the same bandwidth: the uplink is as wide.

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.node_names import first_twice
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.records import InputError
@@ -71,7 +71,7 @@ def _above(
     switches: Sequence[str],
     where: str,
     elsewhere: Collection[str],
-) -> NDArray[np.int64]:
+) -> Ints:
     """For each name the switch that lists it, -1 where none does."""
     number = {name: index for index, name in enumerate(names)}
     above = np.full(len(names), -1, dtype=np.int64)

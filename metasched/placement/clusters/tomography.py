@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
 
 #: Numbers of a routing matrix at most, some hundred megabytes.
 MOST_NUMBERS = 20_000_000

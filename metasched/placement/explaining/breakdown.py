@@ -10,14 +10,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.placement.clusters.state import ClusterState
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor, Term
 from metasched.records import InputError, Placement, Request, ResourceSet
-
-Ints = NDArray[np.int64]
 
 #: Predictions that differ by less than this part are the same model's.
 AGREES = 1e-6

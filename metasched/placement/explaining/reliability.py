@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.blocks.failures import FailureRate, best_interval, best_pieces, from_scratch, in_pieces, young
 from metasched.placement.ranking.query import Curve
 from metasched.records import InputError, Interval
-
-Floats = NDArray[np.float64]
 
 #: Mean times until a node fails, and times that checkpoints take, that are counted with (s).
 NODE_MTTF, CHECKPOINT = (1e-3, 1e15), (1e-6, 1e9)
@@ -60,7 +58,7 @@ class Reliability:
     interval: Interval
     expected_completion: float
     checkpoints: Checkpoints | None
-    processors: NDArray[np.int64]
+    processors: Ints
     completion: Floats
     fastest: int | None
 

@@ -6,15 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.constraints import check_known
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import Curve
 from metasched.plain_numbers import plain
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def drained(clusters: Sequence[ClusterState], nodes: Collection[str]) -> tuple[ClusterState, ...]:

@@ -6,14 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from monitors.forecasters.sets import Sets, forecast_sets
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def with_forecast(cluster: ClusterState, forecast: Sets, places: Ints) -> ClusterState:

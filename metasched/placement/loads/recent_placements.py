@@ -16,13 +16,11 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.placement.clusters.own_load import SETTLING
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState, places
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Clusters in which the numbers of nodes are remembered.
 MOST_CLUSTERS = 1000
@@ -121,11 +119,11 @@ class PlacedJobs(Sequence[RecentPlacement]):
         longer.add(job)
         return self._of(longer)
 
-    def only(self, kept: NDArray[np.bool_]) -> PlacedJobs:
+    def only(self, kept: Flags) -> PlacedJobs:
         """The jobs that a boolean array of shape (jobs,) selects."""
         return self._of(self._columns.only(kept, self._rows))
 
-    def not_over(self, now: float, since: Mapping[str, float], else_since: float) -> NDArray[np.bool_]:
+    def not_over(self, now: float, since: Mapping[str, float], else_since: float) -> Flags:
         """Which jobs should not have ended yet, and were placed recently enough; shape (jobs,).
 
         Parameters
@@ -136,7 +134,7 @@ class PlacedJobs(Sequence[RecentPlacement]):
         own = self._columns
         cluster, start, end = own.each[:, : self._jobs]
         first = np.array([since.get(name, else_since) for name in tuple(own.clusters)])
-        counts: NDArray[np.bool_] = (end > now) & (start >= first.take(cluster.astype(np.int64)))
+        counts: Flags = (end > now) & (start >= first.take(cluster.astype(np.int64)))
         return counts
 
     def __len__(self) -> int:
@@ -223,7 +221,7 @@ class _Columns:
         self.amounts[0, rows], self.amounts[1, rows], self.amounts[2, rows] = job.start, end, job.memory or 0.0
         self.rows = rows.stop
 
-    def only(self, kept: NDArray[np.bool_], rows: int) -> _Columns:
+    def only(self, kept: Flags, rows: int) -> _Columns:
         """The selected jobs of the first rows, in new columns."""
         found = _Columns()
         found.jobs = [job for job, keep in zip(self.jobs, kept.tolist(), strict=False) if keep]

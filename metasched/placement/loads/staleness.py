@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import Load
-
-Flags = NDArray[np.bool_]
 
 #: Measurements older than this are stale (s): five of the usual intervals of a minute.
 STALE_AFTER = 300.0

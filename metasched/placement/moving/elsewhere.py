@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.own_load import own_load, without_load
 from metasched.placement.clusters.queue_wait import QueueWait
@@ -22,8 +22,6 @@ from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import DEFAULT_SETTINGS, InputError, Placement, Settings
-
-Floats = NDArray[np.float64]
 
 #: Level of the intervals that doubts are read from.
 LEVEL = 0.95
@@ -185,7 +183,7 @@ class _Home:
 
     job: Mover
     state: ClusterState
-    nodes: NDArray[np.int64]
+    nodes: Ints
     predictor: Predictor
 
     @classmethod

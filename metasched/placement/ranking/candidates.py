@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import energy_of
 from metasched.placement.ranking.contention import Contention, Share
@@ -23,9 +22,6 @@ from metasched.placement.search.exact_search import Found
 from metasched.placement.search.joined_clusters import Layout
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import Interval, Placement, Prediction, ResourceSet
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Sets weighed in the first batch, each next one being twice as large, and at most: beyond these the gap says what
 #: may be missed.

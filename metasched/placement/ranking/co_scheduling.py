@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.contention.effort import Effort, EffortError
 from metasched.contention.equal_shares import equal_shares
 from metasched.contention.shared_cluster import SharedCluster, Work
@@ -25,9 +25,6 @@ from metasched.placement.ranking.contention import Share, Shared
 from metasched.predictors.abilities import computing_share
 from metasched.predictors.contract import Predictor
 from metasched.queueing.solution import PrecisionError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Numbers that may be computed for one batch of placements, in a second or less.
 EFFORT = 3e8

@@ -8,9 +8,9 @@ only falls with its time, so the floor leaves the optimum where the exact search
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from metasched.arrays import Flags, Floats, Ints
 
 #: Factor on the score of a set that is not to be advised, and the least score of one: it comes behind all that are,
 #: without a change of its order.
@@ -19,7 +19,7 @@ BEYOND, ADVISED_UP_TO = 2.0**400, 2.0**300
 ROUNDED = 1e-9
 
 
-def put_beyond(scores: Floats, sets: NDArray[np.bool_] | NDArray[np.int64]) -> None:
+def put_beyond(scores: Floats, sets: Flags | Ints) -> None:
     """Put some sets behind all that may be advised, whatever their scores are, in place.
 
     Parameters

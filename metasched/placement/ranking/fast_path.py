@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import with_recent
 from metasched.placement.ranking.contention import NoContention
@@ -24,11 +24,8 @@ from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.rendering import rendered
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
 from metasched.placement.search.needed_nodes import NeededNodes
-from metasched.predictors.contract import Floats, Predictor
+from metasched.predictors.contract import Predictor
 from metasched.records import Interval, Placement, Prediction
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than that many fronts.
 MOST_COUNTS = 64

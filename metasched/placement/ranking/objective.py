@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
 
 #: Weights other than 0 lie between these: beyond, scores can no longer be distinguished as numbers.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
+from metasched.arrays import Ints
 
 
 def front(costs: ArrayLike) -> Ints:

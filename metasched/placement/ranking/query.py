@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.constraints import NO_DEMANDS, Constraints
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
@@ -17,9 +15,6 @@ from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.search.exact_search import Scope
 from metasched.records import InputError, Placement, Settings, check_above_zero, check_level
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class InfeasibleError(RuntimeError):

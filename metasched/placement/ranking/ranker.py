@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.energy import tells_energy
 from metasched.placement.clusters.power_draw import Draw, draw_of
@@ -33,9 +33,6 @@ from metasched.plain_numbers import number_of
 from metasched.predictors.abilities import energy_predictor
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Placement
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Number of pairs that are sorted at first; the order of the others rarely matters.
 FIRST_SORTED = 256

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.power_draw import Draw
 from metasched.placement.ranking.efficiency import longest, put_beyond
 from metasched.placement.ranking.objective import Objective, Terms
@@ -20,9 +20,6 @@ from metasched.placement.ranking.slowdown import Latest
 from metasched.placement.search.exact_search import Domains, Found, Scope, Score, search
 from metasched.placement.search.expectation import Expectation, Pairs, expectation
 from metasched.placement.search.joined_clusters import Layout
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Scoring:

@@ -14,16 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.joined_clusters import Layout
 from metasched.predictors.abilities import clock_spread
 from metasched.records import Placement
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Level of the intervals of the times whose upper ends count, each passed by one run in three. On three design seeds of
 #: ``benchmarks.energy_stream`` as much energy was saved as when only the loads were doubted, at a level of 0.5, and 17

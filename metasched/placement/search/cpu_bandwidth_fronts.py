@@ -15,17 +15,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.search.exact_search import Domains, fastest
 from metasched.placement.search.needed_nodes import NeededNodes
 from metasched.records import ResourceSet
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Largest number of lists of processor counts whose fronts are cached.
 MOST_JOINED = 200

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.search.prefix_quantiles import PrefixQuantiles, falling_in_groups
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Scores of (pair, place of the CPU in ``Domains.falling``, step): arrays of shape (k,) in, shape (k,) out, the smaller
 #: the better.

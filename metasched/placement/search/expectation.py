@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.search.exact_search import Domains
 from metasched.placement.search.joined_clusters import Layout
 from metasched.predictors.abilities import power_terms
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Times (s) of (pair, place of the CPU in ``Domains.falling``, step): arrays of shape (k,) in, shape (k,) out.
 Expectation = Callable[[Ints, Ints, Ints], Floats]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.energy import energy_of, power_in_doubt
 from metasched.placement.clusters.network import Groups
@@ -17,9 +17,6 @@ from metasched.predictors.abilities import under
 from metasched.predictors.contract import Predictions, Predictor
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import DEFAULT_SETTINGS, ResourceSet, Settings
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

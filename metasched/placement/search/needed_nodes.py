@@ -11,14 +11,11 @@ some processors to spare, and stay enough until that many processors got slower,
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Entries that are compared with each other, and the part that at most is left by a round after which another is made.
 BLOCK, WORTH = 64, 0.8
@@ -120,9 +117,7 @@ def needed(
     return np.sort(np.concatenate(found))
 
 
-def _not_outdone(
-    group: Ints, width: Floats, speed: Floats, processors: Ints, turn: Ints, most: Floats
-) -> NDArray[np.bool_]:
+def _not_outdone(group: Ints, width: Floats, speed: Floats, processors: Ints, turn: Ints, most: Floats) -> Flags:
     """Which entries, ascending in their groups, fewer than ``most`` processors outdo in their block."""
     begins = np.append(True, group[1:] != group[:-1])
     start = np.flatnonzero(begins)
@@ -136,5 +131,5 @@ def _not_outdone(
     outdone |= (fast[:, None] == fast[..., None]) & (early[:, None] < early[..., None])
     outdone &= wide[:, None] >= wide[..., None]
     by = np.matmul(outdone.astype(np.float32), count[..., None])[..., 0]
-    kept: NDArray[np.bool_] = by[at] < most
+    kept: Flags = by[at] < most
     return kept

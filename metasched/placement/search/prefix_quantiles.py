@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from metasched.arrays import Floats, Ints
+
 Counts = NDArray[np.int32]
 
 #: What sums begin with.

@@ -16,8 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.columns import ByColumns, Columns, broadcast
-from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.contract import Predictions
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.window import RunWindow, measured

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.columns import columns_of
-from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term
+from metasched.predictors.contract import Learned, PhaseShare, PhaseShares, Term
 from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request, check_above_zero
 from metasched.signature.rules.application import Application

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.by_parts import ByParts
-from metasched.predictors.contract import Floats
 from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request
 from metasched.simulation.engine import STEPS

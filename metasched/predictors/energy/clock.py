@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from metasched.predictors.contract import Floats, Predictions
+from metasched.arrays import Floats
+from metasched.predictors.contract import Predictions
 from metasched.predictors.energy.metered_runs import conditions
 from metasched.predictors.gaussian_process import Scales, form_covariance
 from metasched.records import Run

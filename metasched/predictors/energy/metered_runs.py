@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.memory.representable import LARGEST_DIGITS
 from metasched.records import Run
 

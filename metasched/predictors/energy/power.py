@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, Scales, form_covariance, most_probable
 
 #: Numbers in their order: log w0 and log w1 (relative to the mean power), s, q, k, a, m, the logit of r, and h; what

@@ -16,9 +16,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import Plan, PowerTerm
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
+from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.energy.clock import Clock, at_clock, frequencies, paces
 from metasched.predictors.energy.metered_runs import MISREAD, conditions, misread
 from metasched.predictors.energy.power import Power

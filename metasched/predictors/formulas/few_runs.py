@@ -14,7 +14,7 @@ import numpy as np
 from candidate_functions import BANDWIDTH, COMPLEXITY, SCALABILITY
 from candidate_functions.least_squares import UnitColumns
 from candidate_functions.terms import Combinations, Observations, TermTable
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 
 #: Fewest runs, problem sizes and processor counts that the full search is let loose on.
 FEWEST_RUNS, FEWEST_SIZES, FEWEST_COUNTS = 10, 4, 2

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from candidate_functions.staged import StagedResult, staged_search
 from candidate_functions.terms import Combinations, Observations, TermTable, evaluate, formula
+from metasched.arrays import Floats
 from metasched.predictors.columns import ByColumns, Columns, columns_of
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
+from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.formulas.few_runs import simplest_model, supports_search
 from metasched.predictors.formulas.sorted_list import SortedList
 from metasched.predictors.memory.background import BackgroundSearch
@@ -277,7 +277,7 @@ def _joined(first: Combinations, second: Combinations) -> Combinations:
     return both[np.sort(positions)][:LONGEST]
 
 
-def _leave_one_out_scores(state: PublishedState, runs: Observations) -> NDArray[np.float64]:
+def _leave_one_out_scores(state: PublishedState, runs: Observations) -> Floats:
     """Scores of the training runs, each predicted by the best model fitted to the others."""
     scores = []
     one = runs.processors == 1.0

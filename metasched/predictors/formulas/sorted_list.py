@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from candidate_functions.least_squares import ascending, standard_error
 from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
-from metasched.predictors.contract import Floats
+from metasched.arrays import Flags, Floats
 
 #: Share of the list at its end, and the number of runs in a row after which members there are dropped.
 LAST_SHARE = 0.10
@@ -116,7 +116,7 @@ class SortedList:
 
     def _absorb(self, row: Floats, time: float) -> SortedList:
         weight = 1.0 / time if self.relative else 1.0
-        defined: NDArray[np.bool_] = np.asarray(np.isfinite(row).all(axis=1))
+        defined: Flags = np.asarray(np.isfinite(row).all(axis=1))
         if not defined.any():
             return self
         models = self.keep(defined)
@@ -137,10 +137,10 @@ class SortedList:
         in_last = self.in_last.copy()
         in_last[: len(self) - last] = 0
         in_last[len(self) - last :] += 1
-        patient: NDArray[np.bool_] = np.less(in_last, PATIENCE)
+        patient: Flags = np.less(in_last, PATIENCE)
         return replace(self, in_last=in_last).keep(patient)
 
-    def keep(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SortedList:
+    def keep(self, chosen: Flags | NDArray[np.intp]) -> SortedList:
         """Only the chosen combinations, by a mask (k,) or by positions; their order stays."""
         return replace(
             self,

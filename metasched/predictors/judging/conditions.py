@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import under
-from metasched.predictors.contract import Floats, Predictor
+from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import LoadDoubt, predict_one
 from metasched.records import InputError, Prediction, Request, Run
 from monitors.forecasters.fixed_point import solve_horizon

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 
 #: Penalties that leave-one-out cross-validation chooses from.
 PENALTIES = np.logspace(-6, 2, 17)

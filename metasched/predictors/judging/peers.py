@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.judging.log_polynomial import LogPolynomial
 from metasched.predictors.log_regression import LogRegression
 

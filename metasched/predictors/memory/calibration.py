@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy
 
-from metasched.predictors.contract import Floats, Predictions
+from metasched.arrays import Floats
+from metasched.predictors.contract import Predictions
 from metasched.records import check_level
 
 #: Number of stored scores.

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.memory.domain import FAR
 from metasched.records import WITHOUT, InputError, Settings, has_words
 

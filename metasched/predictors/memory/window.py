@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, Run
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.phases.profile import WorkProfile
 from metasched.predictors.robust.learning import REVISIT
 from metasched.predictors.robust.predictor import RobustPredictor

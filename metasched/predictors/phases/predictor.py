@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.columns import ByColumns, Columns, columns_of
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
+from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.records import PhaseMark
 
 #: Pieces of the density.

@@ -16,8 +16,8 @@ import numpy as np
 import scipy
 
 from candidate_functions.terms import Observations
+from metasched.arrays import Floats
 from metasched.plain_numbers import number_of
-from metasched.predictors.contract import Floats
 from metasched.records import InputError, Run
 
 #: A run counts as dedicated if at least this share of its processors was available.

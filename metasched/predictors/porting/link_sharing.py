@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.records import InputError
 
 

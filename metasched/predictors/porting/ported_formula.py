@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.reference import Reference
 from metasched.predictors.porting.transfer import inputs

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
-from metasched.predictors.contract import Floats, Learned, Predictions, Term
+from metasched.predictors.contract import Learned, Predictions, Term
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.gaussian_process import ResidualProcess, Scales, well_chosen
 from metasched.predictors.memory.calibration import Calibration, score

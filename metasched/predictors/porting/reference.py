@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from candidate_functions.terms import Observations, evaluate, formula
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.formulas.few_runs import supports_search
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.formulas.sorted_list import SortedList

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, Scales, form_covariance, most_probable
 
 #: Spreads of log Rcpu, log Rbw and the power of the congestion before the runs of the target are known.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.records import IDLE_BANDWIDTH
 

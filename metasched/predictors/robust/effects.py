@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns
 
 

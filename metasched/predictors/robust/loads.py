@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU
 
 #: Standard deviation of the logarithms of loads before any run was measured; idle nodes are then assumed, as in

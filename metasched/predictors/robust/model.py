@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candidate_functions.terms import Observations
+from metasched.arrays import Floats
 from metasched.predictors.abilities import PowerTerm
-from metasched.predictors.contract import Floats
 from metasched.predictors.gaussian_process import (
     Kinship,
     ResidualProcess,

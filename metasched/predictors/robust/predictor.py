@@ -10,9 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import Plan, PowerTerm
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term
+from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.formulas.searched import searched_list
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.learning import RobustLearner

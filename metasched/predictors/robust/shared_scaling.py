@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.gaussian_process import Kinship, Scales, run_covariance
 
 #: Values tried for the standard deviation over a factor e in P, and the median of their prior and its spread. They were

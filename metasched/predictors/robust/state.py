@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState

@@ -23,7 +23,7 @@ import numpy as np
 import scipy
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.robust.effects import NO_EFFECTS, Effects
 
 #: Steps of the search for the most probable numbers at most, and the gain at which it ends.

@@ -14,8 +14,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import PowerTerm
-from metasched.predictors.contract import Floats
 from metasched.predictors.robust.model import Model
 
 #: Batches of fewer requests of different sizes are not tabulated.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.structure import SPREAD, prior_means

@@ -17,17 +17,14 @@ from threading import Lock
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import places_of, with_forecast
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.records import Load
 from metasched.store.files.loads import Loads
 from monitors.forecasters.sets import Sets, forecast_sets
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Seconds from one row of the record to the next, and rows kept: two hours.
 STEP, ROWS = 30.0, 240

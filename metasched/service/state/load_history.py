@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.store.files.loads import Loads
-
-Floats = NDArray[np.float64]
 
 #: Seconds from one row to the next, and rows kept: two hours finely, a day coarsely.
 FINE, COARSE = (15.0, 480), (300.0, 288)

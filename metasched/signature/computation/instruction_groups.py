@@ -13,14 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
 from metasched.signature.equations.expressions import Env, Expression
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: How much alike the instructions of a group are, and how steady its total has to be.
 ALIKE = 0.95

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE
 from metasched.signature.traces.phases import summed
 from metasched.signature.traces.trace import Trace
-
-Floats = NDArray[np.float64]
 
 #: Most points of a phase, and most phases.
 MOST_POINTS, MOST_PHASES = 1_000, 10_000

@@ -8,8 +8,8 @@ from functools import cache, cached_property, lru_cache
 from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.equations.expressions import (
     BY_POWERS,
     LISTED,
@@ -17,8 +17,6 @@ from metasched.signature.equations.expressions import (
     WORKERS,
     Env,
     Expression,
-    Floats,
-    Ints,
     atom_value,
     factor_value,
     part_of,
@@ -239,7 +237,7 @@ class Rows:
         return self._first(slopes, np.zeros_like(slopes), values, tolerance)
 
     @cached_property
-    def _ends(self) -> tuple[Ints, Ints, Floats, Floats, NDArray[np.bool_]]:
+    def _ends(self) -> tuple[Ints, Ints, Floats, Floats, Flags]:
         """Of each atom the rows of its least and largest value, the least, their distance, and if any lie between."""
         low, high = np.argmin(self.matrix, axis=1), np.argmax(self.matrix, axis=1)
         rows = np.arange(len(self.names))
@@ -344,7 +342,7 @@ class Rows:
         return self.from_above(Expression(constant, ((slope, self.names[int(whole[at])]),)), values, side)
 
     @cached_property
-    def _whole(self) -> NDArray[np.bool_]:
+    def _whole(self) -> Flags:
         """Which atoms are whole at all rows."""
         return np.asarray(np.all(np.abs(self.matrix - np.round(self.matrix)) < 1e-9, axis=1))
 

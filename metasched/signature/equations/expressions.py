@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats
 from metasched.records import InputError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Arrays by name, all of one shape, or of shapes that broadcast.
 Env = Mapping[str, Floats]
 
@@ -42,7 +40,7 @@ LISTED = 9
 #: All processes but the first, as a line along which shares are dealt out; their number.
 WORKERS, MANY_WORKERS = "w", "(n-1)"
 #: What sides of a grid may be asked: whether they are two processes long, longer, or longer than one.
-GUARDS: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
+GUARDS: Mapping[str, Callable[[Floats], Flags]] = {
     "two": lambda side: side == 2,
     "wide": lambda side: side > 2,
     "many": lambda side: side > 1,

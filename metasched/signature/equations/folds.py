@@ -7,9 +7,8 @@ After Thakur, Rabenseifner and Gropp, *Optimization of collective communication 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from metasched.arrays import Ints
 
 
 def beyond_power(count: int) -> int:

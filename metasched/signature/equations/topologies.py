@@ -10,10 +10,7 @@ from functools import cache
 from itertools import permutations
 from math import isqrt, prod
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
+from metasched.arrays import Ints
 
 
 def _factors(n: int) -> list[int]:
@@ -163,6 +160,7 @@ def coordinates(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> [each.tolist() for each in coordinates(np.arange(6), (2, 3))]
     [[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]]
     """

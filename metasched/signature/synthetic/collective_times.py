@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from metasched.arrays import Floats
 from metasched.signature.traces.actions import WITHOUT_DATA, ActionTable, some_of
 from metasched.signature.traces.exchanges import RECEIVES, SENDS
-
-Floats = NDArray[np.float64]
 
 #: Operations that are measured, in the order of their numbers in the program.
 MEASURED = (

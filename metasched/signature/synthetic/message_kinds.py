@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.signature.rules.expanding import Sample
 from metasched.signature.traces.exchanges import Exchanges, Operation
 from metasched.signature.traces.phases import located
-
-Ints = NDArray[np.int64]
 
 
 class MessageKind(NamedTuple):

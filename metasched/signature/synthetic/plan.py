@@ -9,8 +9,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled
@@ -21,8 +21,6 @@ from metasched.signature.times.clocks import RENDEZVOUS, run
 from metasched.signature.times.costs import BlockCosts
 from metasched.signature.times.hardware import LABEL, assumed
 from metasched.signature.traces.exchanges import Exchanges, Operation, exchanges
-
-Ints = NDArray[np.int64]
 
 #: Turns of each loop that are run.
 TURNS = 3
@@ -62,8 +60,8 @@ class Plan:
     black_holes: tuple[int, ...]
     kinds: tuple[MessageKind, ...]
     kind: Ints
-    sizes: NDArray[np.float64]
-    measured: NDArray[np.bool_]
+    sizes: Floats
+    measured: Flags
     words: Ints
 
 
@@ -309,8 +307,8 @@ class _Script:
         return slice(int(self.found.first[rank]), int(self.found.first[rank + 1]))
 
     def _process(
-        self, rank: int, slot: int, slots: Ints, messages: NDArray[np.bool_], events: NDArray[np.bool_],
-        meetings: NDArray[np.bool_],
+        self, rank: int, slot: int, slots: Ints, messages: Flags, events: Flags,
+        meetings: Flags,
     ) -> tuple[list[int], bool]:  # fmt: skip
         """Actions of a process, and whether it has messages with processes outside the ranges.
 

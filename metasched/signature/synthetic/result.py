@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample
@@ -20,9 +20,6 @@ from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of
 from metasched.signature.times.clocked_runs import composed
 from metasched.signature.times.timed import Engine, Timed
 from metasched.signature.traces.exchanges import Exchanges
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Most rows of a result.
 MOST_ROWS = 1_000_000

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.rules.application import Application
 from metasched.signature.times.clocked_runs import ClockedRun, composed
 from metasched.signature.times.costs import BlockCosts
@@ -15,8 +15,6 @@ from metasched.signature.times.hardware import LABEL, Hardware
 from metasched.signature.times.timed import Engine, PhaseTime, Timed
 from metasched.simulation.outcome import concluded
 from metasched.simulation.system import Placement
-
-Floats = NDArray[np.float64]
 
 #: How much slower computation is made to see what waits for it.
 SLOWER = 1.0 + 2.0**-6

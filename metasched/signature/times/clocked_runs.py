@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled
@@ -16,9 +16,6 @@ from metasched.signature.times.costs import Costs
 from metasched.signature.times.timed import PhaseTime, phases_in_last
 from metasched.signature.traces.exchanges import exchanges
 from metasched.signature.traces.phases import located
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Actions of all processes that clocks run through; longer loops are sampled, each in at least this many turns.
 MOST_ACTIONS, FEWEST_TURNS = 1_000_000, 16

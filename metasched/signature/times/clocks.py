@@ -14,16 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.records import InputError
 from metasched.signature.times.costs import Costs
 from metasched.signature.traces.actions import AMONG_SOME, ActionTable, some_of
 from metasched.signature.traces.exchanges import Exchanges, Operation
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: The operations as plain numbers, which are looked up in every round.
 WORK, SEND, RECEIVE, WAIT, COLLECTIVE = KINDS = tuple(int(each) for each in Operation)
@@ -215,7 +212,7 @@ class _Rounds:
             self._depart(messages, np.fmax(now, sent), ~eager & ~np.isnan(sent[:, 0]))
         return asking
 
-    def _depart(self, messages: Ints, since: Floats, ready: NDArray[np.bool_]) -> None:
+    def _depart(self, messages: Ints, since: Floats, ready: Flags) -> None:
         """The departure of those messages that are ready, as soon as their links are (s)."""
         messages = messages[ready]
         if not messages.size:

@@ -6,14 +6,11 @@ import math
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.blocks.entry import Block
 from metasched.signature.traces.exchanges import Exchanges
 from metasched.simulation.system import Placement, Slowed
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Bytes from which sums among all processes are passed around a ring in parts.
 IN_PARTS = 10_000.0

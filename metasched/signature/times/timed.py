@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from metasched.arrays import Floats, Ints
 
 #: Share of the time within which processes end together.
 TOGETHER = 0.001

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from metasched.arrays import Floats
 
 #: How SimGrid writes MPI_PROC_NULL.
 NULL = -333

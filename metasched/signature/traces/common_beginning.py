@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.records import InputError
 from metasched.signature.traces.parts import collective
 from metasched.signature.traces.trace import Trace, ends_of
-
-Ints = NDArray[np.int64]
 
 
 def common_beginning(trace: Trace) -> Trace:

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.records import InputError
 from metasched.signature.traces.actions import AMONG_SOME, TYPE_BYTES, WITHOUT_DATA, ActionTable, Shape
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Operation(IntEnum):
@@ -60,11 +57,11 @@ class Exchanges:
     request: Ints
     end: Ints
     message: Ints
-    sending: NDArray[np.bool_]
+    sending: Flags
     source: Ints
     target: Ints
     size: Floats
-    half: NDArray[np.bool_]
+    half: Flags
 
 
 @dataclass(frozen=True)
@@ -76,9 +73,9 @@ class _Actions:
     peers: Ints
     tags: Ints
     sizes: Floats
-    blocking: NDArray[np.bool_]
-    wait: NDArray[np.bool_]
-    waitall: NDArray[np.bool_]
+    blocking: Flags
+    wait: Flags
+    waitall: Flags
 
 
 def _read(table: ActionTable) -> _Actions:
@@ -251,9 +248,7 @@ def _key(process: Ints, source: Ints, target: Ints, tag: Ints, count: int, tags:
     return np.asarray(((process * (count + 1) + other) * 2 + sends) * (tags + 1) + tag)
 
 
-def _matched(
-    source: Ints, target: Ints, tag: Ints, sending: NDArray[np.bool_], tags: int, count: int, halves: bool
-) -> Ints:
+def _matched(source: Ints, target: Ints, tag: Ints, sending: Flags, tags: int, count: int, halves: bool) -> Ints:
     """The message of each request: sends and receives of one key in their order."""
     message = np.zeros(source.size, dtype=np.int64)
     if 2 * int(sending.sum()) == source.size:

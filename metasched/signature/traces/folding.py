@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from metasched.arrays import Flags, Ints
 
 #: Longest periods of loops between which something is seen to stand twice.
 BETWEEN = 8
@@ -110,7 +109,7 @@ def _fold_period(
     return np.concatenate([*pieces, symbols[done:]]) if pieces else None
 
 
-def _between_loops(symbols: Ints, starts: Ints, ends: Ints, period: int) -> NDArray[np.bool_]:
+def _between_loops(symbols: Ints, starts: Ints, ends: Ints, period: int) -> Flags:
     """Which repetitions of a period are two halves of longer ones: one ends within them, and another one begins.
 
     Parameters

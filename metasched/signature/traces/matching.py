@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.signature.traces.folding import Loop, Node
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Flags
 from metasched.signature.traces.actions import AMONG_SOME, AMOUNTS, PART, PEERS, TURN, ActionTable, Shape
 from metasched.signature.traces.trace import Trace
 
@@ -49,7 +50,7 @@ class Cut:
         return Trace(self.outside.table, tuple(processes)).compact()
 
 
-def collective(shapes: Sequence[Shape]) -> NDArray[np.bool_]:
+def collective(shapes: Sequence[Shape]) -> Flags:
     """Which calls are operations of all processes, with the start and the end of the run: a mask, shape (shapes,)."""
     names = [shape.name.lower() for shape in shapes]
     return np.array(

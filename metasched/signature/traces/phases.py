@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.signature.traces.actions import NO_CALLS
 from metasched.signature.traces.folding import Loop, Node, folded, unfolded
 from metasched.signature.traces.trace import Trace
-
-Floats = NDArray[np.float64]
 
 #: Share of the time that the relevant phases cover at least.
 COVERED = 0.95
@@ -108,7 +107,7 @@ def _segments(nodes: Sequence[Node], times: int, found: list[tuple[int, list[int
     return numbered
 
 
-def summed(trace: Trace, columns: Sequence[Floats]) -> tuple[NDArray[np.int64], Floats]:
+def summed(trace: Trace, columns: Sequence[Floats]) -> tuple[Ints, Floats]:
     """Weights of the phases; sums of columns over the actions of each, an array of shape (columns, processes, phases).
 
     Parameters
@@ -211,7 +210,7 @@ def phases_of(trace: Trace, machine: Machine, timed: Trace | None = None) -> Pha
     return Phases(listed, float(shares[order[:needed]].sum()), float(sums[0].sum(axis=1).max()))
 
 
-def located(programs: Sequence[NDArray[np.integer[Any]]]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+def located(programs: Sequence[NDArray[np.integer[Any]]]) -> tuple[Ints, list[Ints]]:
     """The phases of a run by the shapes of what its processes do, one program for all processes that do the same.
 
     Returns
@@ -238,7 +237,7 @@ def located(programs: Sequence[NDArray[np.integer[Any]]]) -> tuple[NDArray[np.in
     ]
 
 
-def _extents(segments: NDArray[np.int64]) -> Floats:
+def _extents(segments: Ints) -> Floats:
     """Where each stretch begins and ends, as shares of what a process does; an array of shape (2, stretches).
 
     Examples
@@ -251,7 +250,7 @@ def _extents(segments: NDArray[np.int64]) -> Floats:
     return np.stack([first, segments.size - last]) / max(segments.size, 1)
 
 
-def _beside(stretches: tuple[NDArray[np.int64], Floats], phases: tuple[NDArray[np.int64], Floats]) -> NDArray[np.int64]:
+def _beside(stretches: tuple[Ints, Floats], phases: tuple[Ints, Floats]) -> Ints:
     """Which phase of the fullest process each stretch of another one belongs to.
 
     They stay in order, and extend over the same part of the run, and are run as often, as nearly as that allows: where

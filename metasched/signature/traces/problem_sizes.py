@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.records import InputError
 from metasched.signature.traces.actions import AMOUNTS, ActionTable
 from metasched.signature.traces.folding import Loop, Node, folded, length, unfolded
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
 
 #: Powers of the problem size beside a constant: of sides, faces and volumes.
 POWERS = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 3 / 2, 2.0, 3.0)

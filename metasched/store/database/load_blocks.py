@@ -19,7 +19,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import (
     CTE,
     ColumnElement,
@@ -35,12 +34,11 @@ from sqlalchemy import (
     text,
 )
 
+from metasched.arrays import Flags, Floats
 from metasched.store.database.tables import LoadBlockRow, LoadRow
 from metasched.store.errors import StoreError
 from metasched.store.files.loads import Loads
 from monitors.sources.screening import sound
-
-Floats = NDArray[np.float64]
 
 _COLUMNS = (LoadRow.node, LoadRow.time, LoadRow.available_cpu, LoadRow.available_bandwidth)
 #: Seconds that a block holds.
@@ -251,7 +249,7 @@ def _joined(parts: Sequence[Loads]) -> Loads:
     return Loads(tuple(names), offsets, column("time"), column("available_cpu"), column("available_bandwidth"))
 
 
-def _only(loads: Loads, kept: NDArray[np.bool_]) -> Loads:
+def _only(loads: Loads, kept: Flags) -> Loads:
     """Some of the samples, and the nodes that have any."""
     if kept.all():
         return loads

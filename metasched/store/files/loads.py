@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats
 from metasched.records import InputError, Load
 from metasched.records.settings import parsed
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.validation import Located
-
-Floats = NDArray[np.float64]
 
 LOAD_COLUMNS = ("time", "node", "available_cpu", "available_bandwidth")
 
@@ -190,7 +189,7 @@ def _coded(names: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
 
 
 def _refuse(
-    bad: NDArray[np.bool_],
+    bad: Flags,
     values: Floats,
     name: str,
     expected: str,

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.records import InputError
 from metasched.signature.traces.actions import ActionTable, in_bytes
 from metasched.signature.traces.common_beginning import common_beginning
@@ -26,9 +27,6 @@ from metasched.signature.traces.unrecorded import lacking
 from metasched.store.files.ti_traces import LARGEST, LONGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import refusal
 from metasched.validation import Located
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 HEADER = "metasched-trace 1"
 #: What ends a receive that was begun by the same words, without a message.
@@ -245,7 +243,7 @@ def _numbered(amounts: Floats, table: ActionTable, works: dict[float, int]) -> t
     return np.array(numbers, dtype=np.int64), which.reshape(-1)
 
 
-def _cancelled(actions: Sequence[str], sequence: Ints) -> NDArray[np.bool_]:
+def _cancelled(actions: Sequence[str], sequence: Ints) -> Flags:
     """Which actions of a sequence are receives that were cancelled, the last of those like it, or cancel one."""
     found = np.zeros(sequence.size, dtype=np.bool_)
     parts = [action.partition(" ") for action in actions]

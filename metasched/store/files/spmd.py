@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from metasched.arrays import Floats
 from metasched.predictors.analytic.spmd.application import Application, Phase
-from metasched.predictors.contract import Floats
 from metasched.records import InputError, check_above_zero
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text

@@ -14,10 +14,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats
 from metasched.predictors.analytic.cloud.hardware import Hardware
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.cloud.workload import Workload
-from metasched.predictors.contract import Floats
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.cloud.profile import LEAST, MOST
 from metasched.records import InputError, check_count, check_seconds
 
@@ -70,12 +70,12 @@ class Hardware:
                 check_seconds(name, value)
 
     @property
-    def cores(self) -> NDArray[np.int64]:
+    def cores(self) -> Ints:
         """Cores of each server, shape (servers,)."""
         return np.array([server.cores for server in self.servers])
 
     @property
-    def speed(self) -> NDArray[np.float64]:
+    def speed(self) -> Floats:
         """Speed of each server's cores, shape (servers,)."""
         return np.array([server.speed for server in self.servers])
 
@@ -84,12 +84,12 @@ class Hardware:
         """Seconds for a byte on a link that many messages share."""
         return self.word_time if self.shared_word_time is None else self.shared_word_time
 
-    def spread(self, processes: int) -> NDArray[np.int64]:
+    def spread(self, processes: int) -> Ints:
         """Distribute processes over the servers as evenly as possible, shape (servers,)."""
         count = len(self.servers)
         return processes // count + (np.arange(count) < processes % count).astype(np.int64)
 
-    def fill(self, processes: int) -> NDArray[np.int64]:
+    def fill(self, processes: int) -> Ints:
         """Distribute processes by filling server after server, and again when all are full, shape (servers,).
 
         Examples
@@ -101,7 +101,7 @@ class Hardware:
         before = np.cumsum(self.cores) - self.cores
         return np.asarray(rounds * self.cores + np.clip(rest - before, 0, self.cores))
 
-    def check(self, distribution: NDArray[np.int64]) -> None:
+    def check(self, distribution: Ints) -> None:
         """Check a distribution of processes, shape (servers,): one number for each server."""
         if len(distribution) != len(self.servers):
             raise InputError(

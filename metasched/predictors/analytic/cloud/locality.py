@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats, Ints
 
 #: Exponent of a ring, in which only neighbours communicate.
 _STEEPEST = 20.0
@@ -39,7 +38,7 @@ class Locality:
     exponent: float = 0.0
     dimensions: int | None = None
 
-    def leaving(self, distribution: NDArray[np.int64]) -> Floats:
+    def leaving(self, distribution: Ints) -> Floats:
         """Share of the messages of each server's processes that leave it, shape (servers,), ranks dealt in blocks."""
         if distribution.sum() < 2:
             return np.zeros(distribution.shape)
@@ -116,7 +115,7 @@ def exponent_of(mean_distance: float, processes: int) -> float:
     return _STEEPEST if beyond(_STEEPEST) >= 0 else float(scipy.optimize.brentq(beyond, 0.0, _STEEPEST))
 
 
-def _leaving_in_grid(dimensions: int, distribution: NDArray[np.int64]) -> Floats:
+def _leaving_in_grid(dimensions: int, distribution: Ints) -> Floats:
     """Count the pairs of neighbours, both ways along each side that is longer than 1, ends being neighbours too."""
     server = np.repeat(np.arange(distribution.size), distribution)
     grid = server.reshape(grid_shape(server.size, dimensions))
@@ -126,7 +125,7 @@ def _leaving_in_grid(dimensions: int, distribution: NDArray[np.int64]) -> Floats
     return np.asarray(leaving / np.maximum(distribution, 1))
 
 
-def _leaving_by_distance(exponent: float, distribution: NDArray[np.int64]) -> Floats:
+def _leaving_by_distance(exponent: float, distribution: Ints) -> Floats:
     law = distance_law(exponent, int(distribution.sum()))
     distance = np.arange(1, law.size + 1)
     block = distribution[:, None].astype(float)

@@ -8,14 +8,13 @@ from typing import Literal, get_args
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.cloud import published, synchronous
 from metasched.predictors.analytic.cloud.hardware import Hardware
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.cloud.synchronous import Costs
 from metasched.predictors.analytic.cloud.workload import Workload
-from metasched.predictors.contract import Floats
 from metasched.records import InputError
 
 #: ``"published"`` is the paper's network, ``"synchronous"`` the refined one.
@@ -51,7 +50,7 @@ class CloudModel:
         cls,
         profiles: Sequence[Profile],
         hardware: Hardware,
-        distributions: Sequence[NDArray[np.int64]] | None = None,
+        distributions: Sequence[Ints] | None = None,
         method: Method = "synchronous",
     ) -> CloudModel:
         """Fit both constants to profiled runs by non-linear least squares on the relative error.
@@ -101,7 +100,7 @@ class CloudModel:
         error = float(np.sqrt(np.mean(found.fun**2)))
         return cls(method, workload, costs, fitted.cpu_constant, fitted.net_constant, error, notes)
 
-    def execution_time(self, hardware: Hardware, distribution: NDArray[np.int64]) -> float:
+    def execution_time(self, hardware: Hardware, distribution: Ints) -> float:
         """T for processes distributed over servers, shape (servers,), in seconds."""
         hardware.check(distribution)
         if distribution.sum() > MOST_PROCESSES:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.predictors.analytic.cloud.hardware import Hardware
 from metasched.predictors.analytic.cloud.model import CloudModel, Method
 from metasched.predictors.analytic.cloud.profile import Profile
-from metasched.predictors.contract import Floats
 from metasched.predictors.log_regression import LogRegression
 from metasched.records import Run, check_above_zero
 

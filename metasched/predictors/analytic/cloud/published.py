@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.cloud.hardware import Hardware
 from metasched.predictors.analytic.cloud.workload import Workload
-from metasched.predictors.contract import Floats
 from metasched.queueing.single_class import mean_value_analysis
 
 
-def visit_ratios(distribution: NDArray[np.int64], waiting_share: float) -> tuple[Floats, Floats]:
+def visit_ratios(distribution: Ints, waiting_share: float) -> tuple[Floats, Floats]:
     """V_CPU_i and V_net_i of every server, Eqs. (11) and (12), both of shape (servers,).
 
     Parameters
@@ -34,7 +33,7 @@ def visit_ratios(distribution: NDArray[np.int64], waiting_share: float) -> tuple
 def execution_time(
     workload: Workload,
     hardware: Hardware,
-    distribution: NDArray[np.int64],
+    distribution: Ints,
     cpu_constant: float,
     net_constant: float,
 ) -> float:

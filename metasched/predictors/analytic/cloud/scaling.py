@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metasched.predictors.contract import Floats
+from metasched.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,12 @@ class Scaling:
     (2, 4)
     """
 
-    processes: NDArray[np.int64]
+    processes: Ints
     execution_time: Floats
     single: float
 
     @classmethod
-    def of(cls, processes: NDArray[np.int64], time: Callable[[int], float]) -> Scaling:
+    def of(cls, processes: Ints, time: Callable[[int], float]) -> Scaling:
         """Evaluate a model at each number of processes; ``time`` gives seconds."""
         return cls(processes, np.array([time(int(n)) for n in processes]), time(1))
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.cloud.hardware import Hardware
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.cloud.workload import Workload
-from metasched.predictors.contract import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Costs:
         profiles: Sequence[Profile],
         workload: Workload,
         hardware: Hardware,
-        distributions: Sequence[NDArray[np.int64]],
+        distributions: Sequence[Ints],
     ) -> Costs:
         """Non-negative relative least squares, first on the computation, then on the waiting.
 
@@ -96,7 +95,7 @@ class _Terms:
     apart: float
 
     @classmethod
-    def of(cls, workload: Workload, hardware: Hardware, distribution: NDArray[np.int64]) -> _Terms:
+    def of(cls, workload: Workload, hardware: Hardware, distribution: Ints) -> _Terms:
         n = int(distribution.sum())
         busy = distribution > 0
         here = distribution[busy].astype(float)
@@ -120,7 +119,7 @@ def execution_time(
     workload: Workload,
     costs: Costs,
     hardware: Hardware,
-    distribution: NDArray[np.int64],
+    distribution: Ints,
     cpu_constant: float,
     net_constant: float,
 ) -> float:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.cloud.locality import Locality, exponent_of, neighbours
 from metasched.predictors.analytic.cloud.profile import Profile
-from metasched.predictors.contract import Floats
 from metasched.records import InputError
 
 #: Fewest profiled runs, as in the paper's "more than two times".
@@ -183,7 +183,7 @@ class Workload:
         return cls(message_size, sends, sends, _waiting_share(profiles), Locality())
 
 
-def _counts(profiles: Sequence[Profile]) -> NDArray[np.int64]:
+def _counts(profiles: Sequence[Profile]) -> Ints:
     """Processes of each profile, shape (profiles,); refused where they are too few to fit a law to."""
     counts = np.array([profile.processes for profile in profiles])
     if len(profiles) < FEWEST_PROFILES:
@@ -201,12 +201,12 @@ def _waiting_share(profiles: Sequence[Profile]) -> float:
     return float(np.mean([profile.waiting_time / profile.execution_time for profile in profiles]))
 
 
-def _ordinary(form: str, counts: NDArray[np.int64], values: Sequence[float]) -> Law:
+def _ordinary(form: str, counts: Ints, values: Sequence[float]) -> Law:
     slope, constant = np.polyfit(FORMS[form](counts.astype(float)), values, 1)
     return Law(form, float(slope), float(constant))
 
 
-def _sends(counts: NDArray[np.int64], sends: Floats, locality: Locality, forms: Sequence[str]) -> Law | GridLaw:
+def _sends(counts: Ints, sends: Floats, locality: Locality, forms: Sequence[str]) -> Law | GridLaw:
     if locality.dimensions is None:
         return fit_law(counts, sends, forms)
     known = [neighbours(int(n), locality.dimensions) for n in counts]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.spmd.application import Phase, Spread
-from metasched.predictors.contract import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Bursts:
     delay: Floats
     network: Floats
     io: Floats
-    groups: NDArray[np.int64]
+    groups: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ def synchronization_cost(level: ArrayLike, spread: Spread = "exponential") -> Fl
     return np.asarray(scipy.special.digamma(c + 1.0) + np.euler_gamma)  # (6): the harmonic number 1 + 1/2 + ... + 1/c
 
 
-def groups(phase: Phase, processors: NDArray[np.int64]) -> NDArray[np.int64]:
+def groups(phase: Phase, processors: Ints) -> Ints:
     """p/c at each point, shape (n,); 0 where c does not divide p."""
     level = _level(phase, processors)
     return np.where(processors % level == 0, processors // level, 0)
 
 
-def bursts(phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64], times: Scale = AS_IT_IS) -> Bursts:
+def bursts(phase: Phase, processors: Ints, disks: Ints, times: Scale = AS_IT_IS) -> Bursts:
     """Service times at points where c divides p, both arrays of shape (n,).
 
     Parameters
@@ -102,13 +102,13 @@ def bursts(phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64]
     )
 
 
-def _level(phase: Phase, processors: NDArray[np.int64]) -> NDArray[np.int64]:
+def _level(phase: Phase, processors: Ints) -> Ints:
     if phase.synchronization is None:
         return processors
     return np.minimum(phase.synchronization, processors)
 
 
-def _io_divisor(phase: Phase, count: NDArray[np.int64], disks: Floats) -> Floats:
+def _io_divisor(phase: Phase, count: Ints, disks: Floats) -> Floats:
     if phase.io == "synchronous":
         return disks  # (11)
     return count * disks if phase.io == "bus" else count.astype(float)  # (12), (13)

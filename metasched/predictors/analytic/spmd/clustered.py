@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.spmd.bursts import Bursts
-from metasched.predictors.contract import Floats
 from metasched.queueing.series import convolve
 
 
-def cycle_time(bursts: Bursts, disks: NDArray[np.int64], computation_bursts: float) -> Floats:
+def cycle_time(bursts: Bursts, disks: Ints, computation_bursts: float) -> Floats:
     """Seconds of one cycle at each point, shape (n,), where d divides p/c.
 
     Parameters

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.predictors.analytic.spmd.application import Application, Phase
 from metasched.predictors.analytic.spmd.surface import execution_time
-from metasched.predictors.contract import Floats
 from metasched.records import InputError
 
 #: What is estimated, in the order of every array here.
@@ -143,7 +143,7 @@ def _with(template: Phase, values: Floats, unit: float) -> Phase:
     return replace(template, **numbers)
 
 
-def _check(template: Phase, p: NDArray[np.int64], d: NDArray[np.int64], measured: Floats) -> None:
+def _check(template: Phase, p: Ints, d: Ints, measured: Floats) -> None:
     if measured.size < len(PARAMETERS):
         raise InputError(f"{measured.size} observations, expected at least {len(PARAMETERS)}, one for each parameter")
     wrong = ~(np.isfinite(measured) & (measured > 0))
@@ -158,7 +158,7 @@ def _check(template: Phase, p: NDArray[np.int64], d: NDArray[np.int64], measured
         raise InputError(f"the {template.io} model with synchronization {level} is not defined for {at}")
 
 
-def _covariance(jacobian: Floats, errors: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _covariance(jacobian: Floats, errors: Floats) -> tuple[Floats, Flags]:
     """s^2 (J^T J)^-1, and which parameters lie in a direction that changes nothing."""
     length = np.sqrt((jacobian**2).sum(axis=0))
     length[length == 0] = 1.0
@@ -172,7 +172,7 @@ def _covariance(jacobian: Floats, errors: Floats) -> tuple[Floats, NDArray[np.bo
     return covariance, undetermined
 
 
-def _notes(at_bound: NDArray[np.bool_], undetermined: NDArray[np.bool_]) -> tuple[str, ...]:
+def _notes(at_bound: Flags, undetermined: Flags) -> tuple[str, ...]:
     notes = []
     if at_bound.any():
         names = ", ".join(name for name, bound in zip(PARAMETERS, at_bound, strict=True) if bound)

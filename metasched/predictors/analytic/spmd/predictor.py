@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.plain_numbers import number_of
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.bursts import Scale
 from metasched.predictors.analytic.spmd.fitting import PARAMETERS, bounded_least_squares
 from metasched.predictors.analytic.spmd.surface import phase_time
-from metasched.predictors.contract import Floats
 from metasched.predictors.log_regression import LogRegression
 from metasched.records import InputError, Run
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.arrays import Floats, Ints
 from metasched.predictors.analytic.spmd import bus, clustered, synchronous
 from metasched.predictors.analytic.spmd.application import Application, Phase
 from metasched.predictors.analytic.spmd.bursts import AS_IT_IS, Scale, bursts, groups
-from metasched.predictors.contract import Floats
 from metasched.records import InputError
 
 #: Most processors; the time to solve a point grows with them.
@@ -62,9 +62,7 @@ def speedup(
     return np.asarray(reference / execution_time(application, processors, disks))
 
 
-def phase_time(
-    phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64], times: Scale = AS_IT_IS
-) -> Floats:
+def phase_time(phase: Phase, processors: Ints, disks: Ints, times: Scale = AS_IT_IS) -> Floats:
     """Seconds of one phase at points that are given as arrays of shape (n,); NaN where it is not defined."""
     count = groups(phase, processors)
     defined = count > 0
@@ -86,7 +84,7 @@ def phase_time(
     return time
 
 
-def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
+def _whole(name: str, values: ArrayLike) -> Ints:
     given = np.asarray(values, dtype=float)
     wrong = ~((given >= 1) & (given <= MOST_PROCESSORS) & (given == np.floor(given)))
     if wrong.any():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.predictors.analytic.spmd.bursts import Bursts
-from metasched.predictors.contract import Floats
 from metasched.queueing.single_class import mean_value_analysis
 
 
