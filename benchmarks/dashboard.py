@@ -74,7 +74,7 @@ def measured(daemon: Daemon, times: int) -> dict[str, object]:
     return {
         "applications": len(daemon.models.all()),
         "runs beside predictions": sum(len(daemon.models.recent.of(*key)) for key in daemon.models.all()),
-        "finished jobs judged": daemon.jobs.ledger.quality().jobs,
+        "finished jobs judged": daemon.jobs.ledger.report().overall.jobs,
         "page (kB)": len(page) / 1e3,
         "median (ms)": 1e3 * statistics.median(wall),
         "slowest (ms)": 1e3 * max(wall),

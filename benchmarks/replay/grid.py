@@ -39,12 +39,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.replay.plain_waits import possible_waits
 from metasched.arrays import Floats, Ints
 from metasched.history.backfilling import Backfilling
 from metasched.history.job_log import JobLog
 from metasched.history.replay import SLOWDOWN_BOUND, RunTimes
 from metasched.history.run_times.known import PREDICTORS
-from metasched.history.waits import possible_waits
 from metasched.placement.ranking.near_ties import Reach, near_ties
 from metasched.store.files.job_logs import read_job_log
 

@@ -254,33 +254,3 @@ def led_on(cluster: Backfilling, now: float, remaining: Mapping[int, float]) -> 
         now = ends[0][0]
         while ends and ends[0][0] == now:
             cluster.end(heapq.heappop(ends)[1])
-
-
-def predicted_starts(
-    cluster: Backfilling, now: float, remaining: Mapping[int, float], until: int | None = None
-) -> dict[int, float]:
-    """The start of each pending job without further arrivals, given the remaining run times.
-
-    Parameters
-    ----------
-    cluster, now, remaining : see :func:`led_on`.
-    until : stop once this job has started.
-
-    Returns
-    -------
-    The time of each start (s).
-
-    Examples
-    --------
-    >>> cluster = Backfilling(8)
-    >>> for job, hold in enumerate([100.0, 50.0]):
-    ...     cluster.submit(job, 8, hold)
-    >>> predicted_starts(cluster, 0.0, {0: 30.0, 1: 10.0})
-    {0: 0.0, 1: 30.0}
-    """
-    starts: dict[int, float] = {}
-    for at, begun in led_on(cluster, now, remaining):
-        starts |= dict.fromkeys(begun, at)
-        if until in starts or not cluster._line:
-            break
-    return starts

@@ -43,8 +43,6 @@ class JoinedQueue:
     def waits(self, cluster: Backfilling, job: int, now: float) -> list[float]:
         """The remaining wait of a queued job without further arrivals (s), for each set of possible run times.
 
-        The same as those of :func:`~metasched.history.waits.possible_waits`.
-
         Parameters
         ----------
         cluster : the queue at present, without a bound on how many jobs are tried for backfill. Since it was last asked

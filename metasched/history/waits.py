@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from metasched.history.backfilling import Backfilling, predicted_starts
 from metasched.records import InputError
 
 #: Upper bounds of the classes of simulated waits (s) whose errors are pooled; the last class is unbounded.
@@ -139,37 +138,6 @@ class WaitErrors:
         low, corrected, high = (max(factor * (simulated + SOFTENING) - SOFTENING, 0.0) for factor in self._factors[of])
         better = corrected if self._missed_corrected < self._missed else min(max(simulated, low), high)
         return Wait(better, low, high, simulated, corrected)
-
-
-def possible_waits(
-    cluster: Backfilling, job: int, now: float, left: Callable[[int, float], Sequence[float]]
-) -> list[float]:
-    """The remaining wait of a queued job without further arrivals (s), for each of several sets of possible run times.
-
-    Parameters
-    ----------
-    cluster : the queue at present, including the job.
-    job, now : its number, and the time (s).
-    left : possible remaining run times (s) of a job after it has run so long (s), 0 if it is pending; as many for every
-        job.
-
-    Examples
-    --------
-    >>> cluster = Backfilling(8)
-    >>> for number in range(2):
-    ...     cluster.submit(number, 8, 100.0)
-    >>> cluster.schedule(0.0)
-    [0]
-    >>> possible_waits(cluster, 1, 10.0, lambda job, ran: [40.0 - ran, 90.0 - ran])
-    [30.0, 80.0]
-    """
-    started = cluster.started
-    possible = {other: left(other, now - started[other] if other in started else 0.0) for other in cluster.width}
-    return [
-        predicted_starts(cluster.copy(), now, {other: each[which] for other, each in possible.items()}, until=job)[job]
-        - now
-        for which in range(len(possible[job]))
-    ]
 
 
 def _class(said: float) -> int:

@@ -20,7 +20,6 @@ from metasched.service.web_tokens import TokenReader
 from metasched.store.database.tokens import Token, Tokens, digest
 from metasched.store.roles import Role
 
-NO_OTHERS = Authentication()
 #: Largest number of clients with buckets; beyond, the one without requests for longest is removed.
 MOST_CLIENTS = 10_000
 #: How long a browser stays logged in (s), and how many do at once, in total and with one token.

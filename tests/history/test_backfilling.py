@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import made_log
+from benchmarks.replay.plain_waits import predicted_starts
 from metasched.history import backfill_order
-from metasched.history.backfilling import Backfilling, outlived, predicted_starts
+from metasched.history.backfilling import Backfilling, outlived
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, perturbed, replay
 from metasched.history.run_times.simple import Clairvoyant, Keyed, LastTwo, Requests

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.replay.plain_waits import possible_waits
 from metasched.history import backfill_order
 from metasched.history.backfilling import Backfilling
 from metasched.history.joined_queue import JoinedQueue
-from metasched.history.waits import possible_waits
 
 PROCESSORS = 8
 #: Processors, how long it may hold them, its place in the order of backfill, and two possible run times.

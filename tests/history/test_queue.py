@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.replay.plain_waits import predicted_starts
 from metasched.history import queue
-from metasched.history.backfilling import Backfilling, predicted_starts
+from metasched.history.backfilling import Backfilling
 from metasched.history.queue import Line, PrecedingJob, QueuedJob
 
 WIDTH = st.integers(1, 6)

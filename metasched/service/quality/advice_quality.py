@@ -189,7 +189,8 @@ class Ledger:
     >>> ledger = Ledger()
     >>> ledger.add(Settled(False, True, actual=10.0, advised=11.0, inside=True, there=10.0, application="cg"))
     >>> ledger.add(Settled(failed=True, application="lu"))
-    >>> ledger.quality().jobs, ledger.quality().failed, round(ledger.quality().ppe_mean, 6)
+    >>> overall = ledger.report().overall
+    >>> overall.jobs, overall.failed, round(overall.ppe_mean, 6)
     (1, 1, 10.0)
     >>> list(ledger.report().parts)
     [('cg', ''), ('lu', '')]
@@ -212,10 +213,6 @@ class Ledger:
         if cached is None or cached[0] != added:
             self._cached = cached = added, report(tuple(self._kept))
         return cached[1]
-
-    def quality(self) -> Quality:
-        """The quality of the advice over all that is remembered."""
-        return self.report().overall
 
 
 def report(jobs: Iterable[Settled]) -> Report:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from metasched.service.configuration import Fitting
 
-_log = logging.getLogger(__name__)
 
 #: Seconds that a scheduler may take to answer, and one of its workers for a fit.
 CONNECTING, FITTING = 10.0, 600.0

@@ -8,7 +8,6 @@ queue meanwhile are expected again once all is learned.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections import Counter, OrderedDict
@@ -30,8 +29,6 @@ from metasched.jobs import SAME_MOMENT
 from metasched.records import InputError
 from metasched.store.database.store import Store
 from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
-
-_log = logging.getLogger(__name__)
 
 #: Rest after a number of played-back events (s): placements are answered meanwhile.
 REST, PLAYED = 0.02, 20

@@ -28,17 +28,6 @@ def total_instructions(per_process: float, weight: float, processes: int) -> flo
     return per_process * weight * processes
 
 
-def difference(predicted: float, measured: float) -> float:
-    """The difference of a measurable point from the prediction (DIF of Table 5), in percent of the prediction.
-
-    Examples
-    --------
-    >>> round(difference(370123842, 343571970), 2)
-    7.17
-    """
-    return 100.0 * abs(predicted - measured) / predicted
-
-
 @dataclass(frozen=True, slots=True)
 class GroupOfPhase:
     """A row of the table.

@@ -5,7 +5,7 @@ A folded sequence is a list of nodes; a node is a number of the sequence, or a :
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,11 +153,3 @@ def unfolded(nodes: Sequence[Node]) -> Ints:
 def length(nodes: Sequence[Node]) -> int:
     """The length of the original sequence of a folded one."""
     return sum(node.count * length(node.body) if isinstance(node, Loop) else 1 for node in nodes)
-
-
-def walked(nodes: Sequence[Node]) -> Iterator[Node]:
-    """All nodes, each before those inside it."""
-    for node in nodes:
-        yield node
-        if isinstance(node, Loop):
-            yield from walked(node.body)

@@ -317,10 +317,10 @@ def test_what_was_known_before_a_restart_is_known_after_it(tmp_path: Path) -> No
         admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
         daemon.access.refresh()
         busy_hour(daemon, TestClient(make_app(daemon)), admin, now)
-        before = daemon.jobs.ledger.quality()
+        before = daemon.jobs.ledger.report().overall
         assert (before.jobs, before.failed) == (10, 1)
     with running(tmp_path) as daemon:
-        until(lambda: daemon.jobs.ledger.quality() == before and daemon.history.of("east"))
+        until(lambda: daemon.jobs.ledger.report().overall == before and daemon.history.of("east"))
         until(lambda: len(daemon.models.recent.of("cg", "east") + daemon.models.recent.of("cg", "west")) == 10)
 
 

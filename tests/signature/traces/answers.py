@@ -19,7 +19,7 @@ from metasched.signature.computation.measurable_points import paces, point
 from metasched.signature.traces.actions import ActionTable
 from metasched.signature.traces.common_beginning import common_beginning
 from metasched.signature.traces.exchanges import exchanges
-from metasched.signature.traces.folding import folded, walked
+from metasched.signature.traces.folding import Loop, Node, folded
 from metasched.signature.traces.matching import likened, matched, merged, program_of
 from metasched.signature.traces.message_order import in_order
 from metasched.signature.traces.parts import cut, turns
@@ -62,7 +62,7 @@ def made_of(program: Program) -> dict[str, Any]:
         "shapes": digest_of([[each.name, each.numbers, each.nulls, each.pattern, each.root] for each in table.shapes]),
         "counts": [trace.events, trace.instructions, trace.compact().events],
         "ends": digest_of([sorted(ends.items()), sorted(anywhere)]),
-        "loops": [digest_of(repr(loops)), *(sum(1 for _ in walked(each)) for each in loops)],
+        "loops": [digest_of(repr(loops)), *(counted(each) for each in loops)],
         "merged": digest_of(repr(together)),
         "matched": digest_of([repr(fit(made, each)) for made in programs for fit, each in _fits(sequences, loops)]),
         "in order": digest_of(texts(in_order(trace))),
@@ -92,6 +92,11 @@ def made_of(program: Program) -> dict[str, Any]:
     found["cut short"] = [refused(made, shorter(program, at)) for at in (0.1, 0.3, 0.6, 0.9, 1.0) for made in CUT_SHORT]
     found["resized"] = refused(larger, program)
     return found
+
+
+def counted(nodes: list[Node]) -> int:
+    """How many nodes there are, with those inside others."""
+    return sum(1 + (counted(list(node.body)) if isinstance(node, Loop) else 0) for node in nodes)
 
 
 def texts(trace: Trace) -> list[list[str]]:
