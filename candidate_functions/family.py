@@ -98,8 +98,6 @@ class Family:
 def guarded_reciprocal(values: Floats) -> Floats:
     """One over values where they are positive, infinity elsewhere; shape is kept.
 
-    Examples
-    --------
     >>> guarded_reciprocal(np.array([4.0, 0.0, -1.0]))
     array([0.25,  inf,  inf])
     """

@@ -52,8 +52,6 @@ class UnitColumns:
 def guarded_inverse(values: Floats) -> Floats:
     """One over values, 0 where the value is 0.
 
-    Examples
-    --------
     >>> guarded_inverse(np.array([2.0, 0.0]))
     array([0.5, 0. ])
     """

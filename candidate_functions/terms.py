@@ -162,8 +162,6 @@ def formula(combination: ArrayLike, coefficients: ArrayLike | None = None) -> st
 def names(combination: ArrayLike) -> tuple[str, ...]:
     """Names of the five functions, as a saved model refers to them.
 
-    Examples
-    --------
     >>> names([6, 11, 1, 1, 15])
     ('n^1', 'n^7/4', 'bw', 'p', '1/p_log')
     """

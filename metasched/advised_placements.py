@@ -71,8 +71,7 @@ class Demands(Constraints, SettingsAsked):
 
         Raises
         ------
-        InputError
-            When they contradict each other.
+        InputError : when they contradict each other.
         """
         asked = self.model_fields_set & _OF_CONSTRAINTS
         demands = {name: getattr(self, name) for name in sorted(asked)}
@@ -217,8 +216,6 @@ _OUTCOME = TypeAdapter(Outcome)
 class AdvisedPlacement:
     """One question, its answer, and the outcome once the job has ended; made at a time in seconds.
 
-    Examples
-    --------
     >>> ask = Ask(application="cg", problem_size=900)
     >>> answer = Answer(id="0a", mode="shadow", steer="nodes", placed=False, message="no model of cg yet")
     >>> document = AdvisedPlacement(5.0, ask, answer).as_dict()
@@ -275,8 +272,7 @@ class AdvisedPlacement:
 
         Raises
         ------
-        InputError
-            When one of them is not what it should be.
+        InputError : when one of them is not what it should be.
         """
         try:
             return cls(

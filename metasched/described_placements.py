@@ -91,8 +91,7 @@ def read_scene(
 
     Raises
     ------
-    InputError
-        When a file cannot be read or lacks a model, with the option of the command line that gives one.
+    InputError : when a file cannot be read or lacks a model, with the option of the command line that gives one.
     """
     from metasched.client.live_loads import with_live_loads
     from metasched.store.files.descriptions import read_description

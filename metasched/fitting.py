@@ -50,8 +50,7 @@ def unfitted(
 
     Raises
     ------
-    InputError
-        When there is no such method.
+    InputError : when there is no such method.
 
     Examples
     --------
@@ -82,8 +81,7 @@ def fit(runs: Iterable[Run] | pd.DataFrame, method: str = "robust") -> Predictor
 
     Raises
     ------
-    InputError
-        When there is no such method, no run, or more than one application or platform among the runs.
+    InputError : when there is no such method, no run, or more than one application or platform among the runs.
 
     Examples
     --------

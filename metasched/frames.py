@@ -74,8 +74,6 @@ def runs_from_frame(frame: pd.DataFrame) -> tuple[Run, ...]:
 def frame_from_runs(runs: Iterable[Run]) -> pd.DataFrame:
     """A frame with one row for each run, which :func:`runs_from_frame` turns back into the same runs.
 
-    Examples
-    --------
     >>> frame_from_runs([Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25)])[["problem_size", "execution_time"]]
        problem_size  execution_time
     0        1400.0           12.25

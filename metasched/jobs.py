@@ -179,8 +179,6 @@ def digest(text: bytes) -> str:
 
     The hook computes the same in Lua, whose numbers are exact up to 2^53; the first 64 KB count.
 
-    Examples
-    --------
     >>> digest(b"#!/bin/sh")
     '9-bd740574a3'
     >>> digest(b"")
@@ -195,8 +193,6 @@ def digest(text: bytes) -> str:
 def read_mark(comment: str) -> Mark | None:
     """The mark in a comment; None where none says application and problem size, or one says two values for a word.
 
-    Examples
-    --------
     >>> read_mark("night run metasched:app=cg,n=1400,steps=100").settings.parameters
     (('steps', 100.0),)
     >>> read_mark("metasched:off") or read_mark("metasched:app=cg,n=100,n=200")
@@ -209,8 +205,6 @@ def read_mark(comment: str) -> Mark | None:
 def placement_in(comment: str) -> str:
     """The uid of the placement that a comment names; empty if it names none.
 
-    Examples
-    --------
     >>> placement_in("metasched:app=cg,n=1400,placement=" + "1f" * 16)
     '1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f'
     """
@@ -221,8 +215,6 @@ def placement_in(comment: str) -> str:
 def mark_in(comment: str) -> str:
     """The mark alone of a comment; empty if it has none.
 
-    Examples
-    --------
     >>> mark_in("night run metasched:app=cg,n=1400 (Ann)")
     'metasched:app=cg,n=1400'
     """
@@ -235,8 +227,7 @@ def understood_mark(comment: str) -> Mark | None:
 
     Raises
     ------
-    InputError
-        When it has a mark that cannot be understood.
+    InputError : when it has a mark that cannot be understood.
 
     Examples
     --------
@@ -289,8 +280,6 @@ def understood_mark(comment: str) -> Mark | None:
 def moved_comment(comment: str, placement: str, done: float) -> str:
     """The comment of a job that is moved: its mark names the new placement and what was done before.
 
-    Examples
-    --------
     >>> moved_comment("night metasched:app=cg,n=1400,checkpoint=60,placement=0a", "0b", 0.25)
     'night metasched:app=cg,n=1400,checkpoint=60,placement=0b,done=0.2500'
     """
@@ -329,8 +318,7 @@ def check_times(job: EndedJob) -> None:
 
     Raises
     ------
-    InputError
-        When it never started, or does not end after it started.
+    InputError : when it never started, or does not end after it started.
     """
     if not 0.0 < job.start < job.end < math.inf:
         raise InputError(

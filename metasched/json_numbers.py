@@ -14,8 +14,6 @@ def finite(value: Any) -> Any: ...
 def finite(value: Any) -> Any:
     """The same document with null for every number that is not finite, and lists for tuples and arrays.
 
-    Examples
-    --------
     >>> finite({"high": math.inf, "low": (1.0, math.nan)})
     {'high': None, 'low': [1.0, None]}
     """
@@ -31,8 +29,6 @@ def finite(value: Any) -> Any:
 def read_finite(text: str) -> Any:
     """The document that a text holds; ValueError where it is no JSON or holds a number that is not finite.
 
-    Examples
-    --------
     >>> read_finite('{"high": 1e999}')
     Traceback (most recent call last):
     ValueError: 1e999 is not a finite number

@@ -55,8 +55,6 @@ def unfold(names: str, *, where: str, most: int = MOST_NODES) -> list[str]:
 def names_one(name: str) -> bool:
     """Whether a text is the name of one node, and no folded name.
 
-    Examples
-    --------
     >>> names_one("n1"), names_one("n[1-3]"), names_one("n1,")
     (True, False, False)
     """
@@ -69,8 +67,6 @@ def names_one(name: str) -> bool:
 def fold(names: Sequence[str]) -> str:
     """The short form of some node names.
 
-    Examples
-    --------
     >>> fold(["n2", "n1", "n3"])
     'n[1-3]'
     """

@@ -23,8 +23,6 @@ def plain(value: float, digits: int = 4) -> str:
 def span(seconds: float | None) -> str:
     """A span of time in the unit that suits it; a dash where it is not known.
 
-    Examples
-    --------
     >>> [span(seconds) for seconds in (0.0312, 12.34, 754.0, 12_000.0, 1e30, None)]
     ['0.031 s', '12.3 s', '12.6 min', '3.3 h', '2.778e+26 h', '–']
     """
@@ -63,8 +61,6 @@ def number_of(number: int, noun: str, nouns: str = "", separator: str = "") -> s
 def processes(number: int, threads: int = 1) -> str:
     """A number of processes that each take some processors, with their threads; of one thread each is a processor.
 
-    Examples
-    --------
     >>> processes(8), processes(1, 4), processes(8, 2)
     ('8 processors', '1 process of 4 threads', '8 processes of 2 threads')
     """

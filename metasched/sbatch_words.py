@@ -19,8 +19,6 @@ def script_at(words: Sequence[str]) -> int:
 
     What follows it belongs to the script.
 
-    Examples
-    --------
     >>> script_at(["-n", "4", "--comment", "metasched:app=cg,n=900", "-Nmine", "job.sh", "-n", "9"])
     5
     >>> script_at(["--wrap=true"])

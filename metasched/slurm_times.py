@@ -17,8 +17,6 @@ def span(text: str) -> float | None:
     A bare number is minutes, as everywhere in Slurm (``sbatch --time``), also in sacct's ``TimelimitRaw``; its
     ``ElapsedRaw`` alone is in seconds, and no span.
 
-    Examples
-    --------
     >>> [span(text) for text in ("1-12:00:00", "2:00:00", "30:00", "90", "2-6", "00:00.250", "infinite")]
     [129600.0, 7200.0, 1800.0, 5400.0, 194400.0, 0.25, None]
     """

@@ -64,9 +64,8 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
 
     Raises
     ------
-    InputError
-        When it is no TOML, is nested too deeply, or holds a whole number of too many digits or a null character, which
-        no path and no name can have.
+    InputError : when it is no TOML, is nested too deeply, or holds a whole number of too many digits or a null
+        character, which no path and no name can have.
 
     Examples
     --------

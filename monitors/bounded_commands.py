@@ -44,8 +44,7 @@ def run(*words: str, environment: Mapping[str, str], timeout: float, given: Path
 
     Raises
     ------
-    RuntimeError
-        When it is not there, fails, takes too long, or prints too much.
+    RuntimeError : when it is not there, fails, takes too long, or prints too much.
 
     Examples
     --------

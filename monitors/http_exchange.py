@@ -59,8 +59,7 @@ def exchange(
 
     Raises
     ------
-    OSError, ValueError
-        When there is no answer in time, or it is no HTTP, too long, or cut off.
+    OSError, ValueError : when there is no answer in time, or it is no HTTP, too long, or cut off.
     """
     host, before, own, connection = _connected(address, certificate, ends)
     with connection:

@@ -22,8 +22,7 @@ def launched(words: Sequence[str], *, timeout: float | None = None, **options: A
 
     Raises
     ------
-    OSError
-        When it cannot be started.
+    OSError : when it cannot be started.
     subprocess.TimeoutExpired
         When it takes longer.
 

@@ -8,8 +8,6 @@ def one_line(said: object, most: int = 300) -> str:
 
     An error without a message is called by its kind.
 
-    Examples
-    --------
     >>> one_line("a\n  b\x00c"), one_line(ValueError("no\rnumber")), one_line(KeyError())
     ('a b c', 'no number', 'KeyError')
     """

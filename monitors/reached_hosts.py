@@ -38,8 +38,7 @@ def reached(host: str, port: int, ends: float) -> socket.socket:
 
     Raises
     ------
-    OSError, ValueError
-        When there is no connection in time, or the name is none.
+    OSError, ValueError : when there is no connection in time, or the name is none.
     """
     addresses = _addresses(host, port, ends)
     refused: OSError = OSError(f"{host} has no address")

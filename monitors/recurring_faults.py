@@ -12,8 +12,6 @@ LOGGED_EVERY = 60.0
 class RecurringFaults:
     """Counts faults, and says when to log one: at once if it differs from the last, else once a minute.
 
-    Examples
-    --------
     >>> faults = RecurringFaults()
     >>> [faults.to_log(fault) for fault in ("full", "full", "full", "locked")]
     [1, 0, 0, 3]

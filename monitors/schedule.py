@@ -21,8 +21,6 @@ ENDING = 10.0
 class Schedule:
     """Each kind of work has a thread of its own, so that none waits for another.
 
-    Examples
-    --------
     >>> schedule, done = Schedule(), Event()
     >>> schedule.every(0.01, done.set)
     >>> done.wait(60.0)

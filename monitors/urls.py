@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 def host_of(url: str) -> str | None:
     """The host of a URL that can be asked by HTTP or HTTPS; None if it cannot.
 
-    Examples
-    --------
     >>> host_of("https://east.example:8765/metasched"), host_of("http://[::1]:8765")
     ('east.example', '::1')
     >>> [host_of(url) for url in ("ftp://east", "https://", "http://[::", "http://east:99999", "http://a b")]
@@ -27,8 +25,6 @@ def host_of(url: str) -> str | None:
 def is_this_host(host: str) -> bool:
     """Whether a host is this one by its loopback address.
 
-    Examples
-    --------
     >>> [is_this_host(host) for host in ("localhost", "127.0.0.2", "::1", "127.example", "localhost.example")]
     [True, True, True, False, False]
     """

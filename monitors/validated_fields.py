@@ -24,8 +24,6 @@ class _Truth:
 class ValidatedFields(BaseModel):
     """A model of pydantic that takes no truth value for a number: not alone, in a list, nor in a table.
 
-    Examples
-    --------
     >>> from pydantic import ValidationError
     >>> class Listen(ValidatedFields):
     ...     port: int

@@ -172,8 +172,6 @@ class Entry:
     def holds(self, megahertz: float) -> bool:
         """Whether the processors can be fixed at a clock (MHz); true if the entry does not say.
 
-        Examples
-        --------
         >>> held = {"clock_held_min": Quantity(1.2, "GHz", ""), "clock_held_max": Quantity(2100.0, "MHz", "")}
         >>> [Entry("n", Kind.cpu, "", held).holds(each) for each in (1000.0, 1200.0, 2100.0, 2400.0)]
         [False, True, True, False]

@@ -51,8 +51,7 @@ class FailureRate:
 
         Raises
         ------
-        InputError
-            When there was no exposure.
+        InputError : when there was no exposure.
         """
         if not 0 < exposure < math.inf:
             raise InputError(f"nodes were watched for {exposure:g} node seconds, expected a number above 0")

@@ -62,8 +62,7 @@ def answer(entry: Entry, block: Block, **asked: float | None) -> Answer:
 
     Raises
     ------
-    InputError
-        When something is missing, negative or not finite, or the entry lacks a parameter of the formula.
+    InputError : when something is missing, negative or not finite, or the entry lacks a parameter of the formula.
 
     Examples
     --------
@@ -137,8 +136,6 @@ def _checked(block: Block, asked: dict[str, float | None]) -> dict[str, float]:
 def needed(entry: Entry, block: Block, threads: float = 1.0) -> tuple[str, ...]:
     """The parameters that a formula needs; of one in pieces, those of the piece that ``threads`` threads are in.
 
-    Examples
-    --------
     >>> from metasched.blocks.entry import Kind, Quantity
     >>> entry = Entry("x", Kind.cluster, "", {"P_low": Quantity(8, "1", "counted")})
     >>> needed(entry, Block.power, 9), needed(entry, Block.barrier)

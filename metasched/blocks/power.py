@@ -15,8 +15,6 @@ from metasched.records import InputError
 def of_processors(watts: float) -> Entry:
     """An entry for hardware of which only the power of one busy processor (W) is known.
 
-    Examples
-    --------
     >>> drawn(of_processors(95.0), [1, 8]).tolist()
     [95.0, 760.0]
     """
@@ -48,8 +46,7 @@ def of_node(entry: Entry, processors: ArrayLike) -> Floats:
 
     Raises
     ------
-    InputError
-        When the entry does not give it.
+    InputError : when the entry does not give it.
     """
     counts, place = np.unique(np.asarray(processors, dtype=np.int64), return_inverse=True)
     return np.array([answer(entry, Block.power, threads=count).value for count in counts.tolist()])[place.ravel()]
@@ -66,8 +63,7 @@ def drawn(entry: Entry, processors: ArrayLike, per_node: int | None = None) -> F
 
     Raises
     ------
-    InputError
-        When the entry gives no power.
+    InputError : when the entry gives no power.
     """
     if not knows_power(entry, per_node):
         raise InputError(f"{entry.name} gives no power, expected {', '.join(TABLE_1[Block.power])}")

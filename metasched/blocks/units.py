@@ -49,8 +49,7 @@ def converted(value: float, unit: str, measure: str) -> float:
 
     Raises
     ------
-    InputError
-        When there is no such unit, or it measures something else.
+    InputError : when there is no such unit, or it measures something else.
 
     Examples
     --------

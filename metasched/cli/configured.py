@@ -75,8 +75,7 @@ def forgetting(store: Store) -> Iterator[None]:
 
     Raises
     ------
-    InputError
-        When a daemon uses it.
+    InputError : when a daemon uses it.
     """
     from metasched.store.database.leadership import led
 
@@ -96,10 +95,8 @@ def ask_daemon(config: Path | None, url: str | None, method: str, path: str, doc
 
     Raises
     ------
-    DaemonError
-        When it cannot be reached or fails.
-    InputError
-        When it refuses the request.
+    DaemonError : when it cannot be reached or fails.
+    InputError : when it refuses the request.
     """
     from metasched.client.connection import ask_configured
 

@@ -23,8 +23,7 @@ def numbers_in(arguments: str, script: Path | None) -> dict[str, str]:
 
     Raises
     ------
-    InputError
-        When the script cannot be read.
+    InputError : when the script cannot be read.
     """
     text = b""
     if script is not None:

@@ -20,8 +20,6 @@ ENDS = (
 def pages() -> Iterator[tuple[str, str]]:
     """The name and the text of each page.
 
-    Examples
-    --------
     >>> dict(pages())["metasched-rank.1"].splitlines()[1]
     '.SH NAME'
     """

@@ -177,8 +177,6 @@ def whole_numbers(option: str, text: str, *, least: int = 1, most: int = 2**40) 
 def numbers(option: str, text: str | None) -> tuple[float, ...]:
     """The numbers that an option lists, separated by commas, none where it is not given; InputError for words.
 
-    Examples
-    --------
     >>> numbers("--cpu", "0.5, 1"), numbers("--cpu", None)
     ((0.5, 1.0), ())
     """
@@ -191,8 +189,6 @@ def numbers(option: str, text: str | None) -> tuple[float, ...]:
 def counts(option: str, text: str | None) -> tuple[int, ...]:
     """The numbers of processors that an option lists, none where it is not given; InputError for an empty list.
 
-    Examples
-    --------
     >>> counts("--processors", "1,2,4-8"), counts("--processors", None)
     ((1, 2, 4, 5, 6, 7, 8), ())
     """

@@ -54,8 +54,7 @@ def estimates(
 
     Raises
     ------
-    ValueError
-        When a time that the daemon answers is none.
+    ValueError : when a time that the daemon answers is none.
 
     Notes
     -----

@@ -99,12 +99,9 @@ def ask(
 
     Raises
     ------
-    DaemonError
-        When the daemon cannot be reached or fails.
-    DeniedError
-        When it does not know the client, or the client may not ask that, or not so often.
-    InputError
-        When it refuses the request.
+    DaemonError : when the daemon cannot be reached or fails.
+    DeniedError : when it does not know the client, or the client may not ask that, or not so often.
+    InputError : when it refuses the request.
     """
     ends = time.monotonic() + timeout
     try:

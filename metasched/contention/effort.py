@@ -32,8 +32,7 @@ class Effort:
 
         Raises
         ------
-        EffortError
-            When less effort is left.
+        EffortError : when less effort is left.
         """
         self.left -= numbers
         if self.left < 0:

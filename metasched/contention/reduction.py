@@ -60,8 +60,6 @@ def concerned(cluster: SharedCluster, running: Work, candidates: Work) -> Flags:
 def reduced(stage: Stage) -> Stage:
     """The stage with, for each candidate, only those stations that may decide when it ends.
 
-    Examples
-    --------
     >>> alike = Stage(np.ones((1, 2, 50)), np.ones((1, 2, 50)), np.ones((1, 50)))
     >>> reduced(alike).demands.shape
     (1, 2, 3)

@@ -150,8 +150,7 @@ class Work:
 
         Raises
         ------
-        InputError
-            When a number is negative or not finite, or when a job has no process or nothing to do.
+        InputError : when a number is negative or not finite, or when a job has no process or nothing to do.
 
         Examples
         --------

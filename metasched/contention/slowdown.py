@@ -64,12 +64,9 @@ def effects(
 
     Raises
     ------
-    InputError
-        When the work has not one leading axis.
-    PrecisionError
-        When no equilibrium of the queueing network was found.
-    EffortError
-        When the effort does not suffice.
+    InputError : when the work has not one leading axis.
+    PrecisionError : when no equilibrium of the queueing network was found.
+    EffortError : when the effort does not suffice.
 
     Examples
     --------

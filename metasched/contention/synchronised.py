@@ -119,10 +119,8 @@ def slowdowns(computing: Stage, sending: Stage, active: Flags, effort: Effort | 
 
     Raises
     ------
-    PrecisionError
-        When no equilibrium could be found.
-    EffortError
-        When the effort does not suffice.
+    PrecisionError : when no equilibrium could be found.
+    EffortError : when the effort does not suffice.
 
     References
     ----------

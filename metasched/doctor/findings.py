@@ -49,8 +49,7 @@ class User:
 
         Raises
         ------
-        KeyError
-            When there is none.
+        KeyError : when there is none.
         """
         found = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
         groups = {each.gr_gid for each in grp.getgrall() if found.pw_name in each.gr_mem}

@@ -72,8 +72,6 @@ def _epilog(commands: GridEngineCommands, of_cell: str, script: str) -> tuple[st
 def settings_of(printed: str) -> dict[str, str]:
     r"""The keys of a configuration as qconf prints it, with long lines in one.
 
-    Examples
-    --------
     >>> settings_of("#global:\njsv_url   none\nreporting_params   accounting=true \\\n   reporting=false\n")
     {'jsv_url': 'none', 'reporting_params': 'accounting=true    reporting=false'}
     """

@@ -32,8 +32,6 @@ def read_settings(path: Path) -> dict[str, str]:
 def deadline_of(conf: Mapping[str, str]) -> float:
     """The deadline that hooks.conf sets (s), NaN where it is no number.
 
-    Examples
-    --------
     >>> deadline_of({}), deadline_of({"deadline": "0_5"})
     (0.2, nan)
     """

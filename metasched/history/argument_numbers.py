@@ -45,8 +45,6 @@ _COMMENT = re.compile(r"(?:^|\s)#", re.ASCII)
 def is_place(text: str) -> bool:
     """Whether a text names a place of a number in arguments or in a script.
 
-    Examples
-    --------
     >>> [is_place(text) for text in ("-n", "--size.2", "size=", "$2", "script:-n", "solve -n", "")]
     [True, True, True, True, True, False, False]
     """
@@ -56,8 +54,6 @@ def is_place(text: str) -> bool:
 def in_arguments(line: str) -> str:
     """The numbers in the arguments of a job, as a text.
 
-    Examples
-    --------
     >>> in_arguments("-n 400 --tol=1e-6 mesh_200x100.dat size=1500 -p8 --token 77")
     '-n=400 --tol=1e-06 $4=200 $4.2=100 size==1500 -p=8'
     """
@@ -67,8 +63,6 @@ def in_arguments(line: str) -> str:
 def in_sbatch(line: str) -> str:
     """The numbers in the arguments of the script, or of the wrapped command, of a line that was submitted to Slurm.
 
-    Examples
-    --------
     >>> in_sbatch("sbatch -p batch -n 8 solve.sh -n 400"), in_sbatch("sbatch -n 8 --wrap=./solve 400")
     ('-n=400', '$1=400')
     >>> in_sbatch("srun -n 8 ./solve 400"), in_sbatch("")
@@ -90,8 +84,6 @@ def in_sbatch(line: str) -> str:
 def in_command(line: str) -> str:
     """The numbers in a command line, after its program.
 
-    Examples
-    --------
     >>> in_command("/home/ada/solve.sh 400 --fast")
     '$1=400'
     """
@@ -101,8 +93,6 @@ def in_command(line: str) -> str:
 def in_script(text: str) -> str:
     r"""The numbers in a script, the last ones if there are many: its commands follow what prepares them.
 
-    Examples
-    --------
     >>> in_script("#!/bin/sh\n#SBATCH -n 8\nN=400\nmpirun -np 8 ./solve -n 1500 > out.7 2>&1\n")
     'script:N==400 script:-np=8 script:-n=1500'
     """
@@ -120,8 +110,6 @@ def in_script(text: str) -> str:
 def numbers_of(text: str) -> dict[str, str]:
     """The number of each place in a text of this module; what is none of its own is left out.
 
-    Examples
-    --------
     >>> numbers_of("-n=400 size==1500 script:-n=8 rm=x $1=-5 -x")
     {'-n': '400', 'size=': '1500', 'script:-n': '8'}
     """
@@ -132,8 +120,6 @@ def numbers_of(text: str) -> dict[str, str]:
 def merged(*texts: str) -> str:
     """Several texts of this module as one; of a place in several the first counts.
 
-    Examples
-    --------
     >>> merged("-n=400", "-n=8 script:N==7", "no text of this module")
     '-n=400 script:N==7'
     """

@@ -20,8 +20,6 @@ FEW, MORE = 64, 4
 class BackfillOrder:
     """Pending jobs by their sort keys.
 
-    Examples
-    --------
     Four processors are free, one of them for any time, the others for 100 s.
 
     >>> order = BackfillOrder()

@@ -25,8 +25,6 @@ def outlived(ran: float, limit: float) -> float:
 
     Longer by the first of :data:`CORRECTIONS` that is above half of what it ran, but not beyond its limit.
 
-    Examples
-    --------
     >>> outlived(100.0, 3600.0), outlived(3500.0, 3600.0)
     (160.0, 3600.0)
     """

@@ -27,8 +27,6 @@ AT_LIMIT = 0.99
 def job_key(job: str, start: float) -> int:
     """The identity of a job as a signed 64-bit number: a hash of its number and its start to the second.
 
-    Examples
-    --------
     >>> job_key("77", 1000.2) == job_key("77", 1000.0) != job_key("77", 2000.0)
     True
     """

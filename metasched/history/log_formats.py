@@ -71,8 +71,6 @@ TELESCOPED = "with a separator in the name (mended)"
 class Columns:
     """The columns of a log while it is read; a row costs some hundred bytes.
 
-    Examples
-    --------
     >>> columns = Columns()
     >>> columns.add("1", 0.0, 60.0, 4, 300.0, {"user": "ada"})
     True
@@ -146,8 +144,7 @@ class Columns:
 
         Raises
         ------
-        InputError
-            When there is none.
+        InputError : when there is none.
         """
         if not self._numbers:
             said = "; ".join(f"{count} {reason}" for reason, count in self.wrong.items())
@@ -179,8 +176,7 @@ def read_log(lines: Iterable[str]) -> JobLog:
 
     Raises
     ------
-    InputError
-        When the first line is of no format, a column is missing, or no job ran.
+    InputError : when the first line is of no format, a column is missing, or no job ran.
 
     Examples
     --------
@@ -391,8 +387,6 @@ def _rows_of_cells(lines: Iterable[str], separator: str, size: int, wrong: Count
 def clock(text: str) -> float:
     """A time as sacct prints it, in seconds since 1970 or as an ISO date of this host's zone; not a number for none.
 
-    Examples
-    --------
     >>> clock("86400"), clock("1970-01-02T01:00:00+01:00"), clock("Unknown")
     (86400.0, 86400.0, nan)
     """

@@ -84,8 +84,6 @@ def how_ended(limit: ArrayLike, run_time: ArrayLike, state: ArrayLike) -> tuple[
 class Outcomes:
     """Outcome probabilities, learned from ended jobs.
 
-    Examples
-    --------
     >>> outcomes, job = Outcomes(), Submission("ada", 4, 3600.0, "solve")
     >>> for _ in range(30):
     ...     outcomes.learn(job, 20.0, "FAILED")

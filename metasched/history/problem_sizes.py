@@ -30,8 +30,6 @@ FEWEST_JOBS, FEWEST_OF_ALL, CONVINCING = 20, 0.25, 0.5
 def stem_of(name: str) -> str:
     """The stem of a name: ``#`` for each number.
 
-    Examples
-    --------
     >>> stem_of("solve_1400_p4")
     'solve_#_p#'
     """
@@ -41,8 +39,6 @@ def stem_of(name: str) -> str:
 def told_stem(name: str) -> str:
     """The stem of a name as hooks tell names, who know its bytes and not its letters.
 
-    Examples
-    --------
     >>> told_stem("l\u00f6se_1400"), told_stem("l??se_1400")
     ('l??se_#', 'l??se_#')
     """

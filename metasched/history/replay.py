@@ -147,8 +147,7 @@ def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, wa
 
     Raises
     ------
-    InputError
-        When a job asks for more processors than there are.
+    InputError : when a job asks for more processors than there are.
 
     Notes
     -----

@@ -64,8 +64,6 @@ def report(
 def requests(log: JobLog) -> dict[str, Any]:
     """Requested against used processor hours, in total, by user and by application.
 
-    Examples
-    --------
     >>> ones = np.ones(4)
     >>> found = requests(JobLog(np.arange(4.0), 900 * ones, ones.astype(int), 3600 * ones))
     >>> found["used_share"], found["used_hours"], found["at_limit"]
@@ -97,8 +95,6 @@ def requests(log: JobLog) -> dict[str, Any]:
 def applications(log: JobLog) -> list[str]:
     """The application of each job, by its executable or its name without numbers; empty if it has neither.
 
-    Examples
-    --------
     >>> ones = np.ones(2)
     >>> log = JobLog(ones, ones, ones.astype(int), ones, labels={"name": np.array([0, 1])},
     ...              names={"name": ("run_12", "run_7")})
@@ -237,8 +233,6 @@ def _problem_sizes(log: JobLog, rows: Ints, names: Sequence[str], numbers: Seque
 def _as_key(place: str) -> str:
     """The line of a configuration that says where a number stands.
 
-    Examples
-    --------
     >>> [_as_key(place) for place in ("2", "-n", "script:size=")]
     ['number = 2', 'argument = "-n"', 'script = "size="']
     """

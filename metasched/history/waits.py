@@ -51,8 +51,6 @@ class Wait(NamedTuple):
 class WaitErrors:
     """The errors of earlier forecasts, and the corrections that follow from them.
 
-    Examples
-    --------
     >>> errors = WaitErrors()
     >>> errors.expect(600.0).seconds
     600.0
@@ -75,8 +73,7 @@ class WaitErrors:
 
         Raises
         ------
-        InputError
-            When it is no such document.
+        InputError : when it is no such document.
         """
         made = cls()
         try:
@@ -97,8 +94,6 @@ class WaitErrors:
     def as_dict(self) -> dict[str, Any]:
         """All that was learned, as JSON holds it.
 
-        Examples
-        --------
         >>> errors = WaitErrors()
         >>> for _ in range(40):
         ...     errors.learn(errors.expect(600.0), 1260.0)

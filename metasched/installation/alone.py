@@ -23,8 +23,7 @@ def alone(folder: Path) -> Iterator[None]:
 
     Raises
     ------
-    InputError
-        When somebody else does so already, or it cannot be seen whether.
+    InputError : when somebody else does so already, or it cannot be seen whether.
 
     Examples
     --------

@@ -58,8 +58,7 @@ def assign(commands: GridEngineCommands, place: str, key: str, value: str) -> No
 
     Raises
     ------
-    RuntimeError
-        When Grid Engine does not take it.
+    RuntimeError : when Grid Engine does not take it.
     """
     if place == OPERATORS:
         commands.run("qconf", "-ao" if value else "-do", key)
@@ -80,8 +79,7 @@ def value_of(commands: GridEngineCommands, place: str, key: str) -> str:
 
     Raises
     ------
-    RuntimeError
-        When Grid Engine does not tell.
+    RuntimeError : when Grid Engine does not tell.
     """
     if place == OPERATORS:
         try:
@@ -97,8 +95,7 @@ def set_back(noted: Mapping[str, str]) -> bool:
 
     Raises
     ------
-    RuntimeError
-        When Grid Engine does not answer.
+    RuntimeError : when Grid Engine does not answer.
     """
     commands = GridEngineCommands.of(noted["root"], noted["cell"])
     place, key = noted["place"], noted["key"]

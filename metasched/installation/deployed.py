@@ -13,8 +13,7 @@ def deployed() -> Path:
 
     Raises
     ------
-    InputError
-        When they are not installed.
+    InputError : when they are not installed.
 
     Examples
     --------

@@ -47,9 +47,8 @@ def enrol(tokens: Tokens, nodes: Sequence[str], folder: Path, *, renew: bool = F
 
     Raises
     ------
-    InputError
-        When a token of a node's name is not its agent's, a file holds something else than a secret, or the folder
-        cannot be written; then no token was changed.
+    InputError : when a token of a node's name is not its agent's, a file holds something else than a secret, or the
+        folder cannot be written; then no token was changed.
     """
     known = {each.name: each for each in tokens.all()}
     for node in nodes:

@@ -26,8 +26,7 @@ def complete(plan: Plan, flux_conf: Path) -> None:
 
     Raises
     ------
-    InputError
-        When a configuration cannot be read.
+    InputError : when a configuration cannot be read.
     """
     if not flux_conf.is_dir():
         raise InputError("is no folder, expected that of Flux's configuration", where=str(flux_conf))

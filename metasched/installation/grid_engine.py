@@ -38,10 +38,8 @@ def complete(
 
     Raises
     ------
-    InputError
-        When the daemon's configuration cannot be read.
-    RuntimeError
-        When Grid Engine does not answer.
+    InputError : when the daemon's configuration cannot be read.
+    RuntimeError : when Grid Engine does not answer.
     """
     commands = GridEngineCommands.of(root, cell)
     plan.add_hooks(FILES)

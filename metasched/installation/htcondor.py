@@ -25,8 +25,7 @@ def complete(plan: Plan, condor_conf: Path) -> None:
 
     Raises
     ------
-    InputError
-        When the daemon's configuration cannot be read, or there is no such folder.
+    InputError : when the daemon's configuration cannot be read, or there is no such folder.
     """
     if not condor_conf.is_dir():
         raise InputError("is no folder, expected that of HTCondor's settings", where=str(condor_conf))

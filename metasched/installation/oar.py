@@ -67,8 +67,7 @@ def set_back(noted: Mapping[str, str]) -> bool:
 
     Raises
     ------
-    RuntimeError
-        When OAR does not answer.
+    RuntimeError : when OAR does not answer.
     """
     commands = Commands()
     if not any(each.number == noted["value"] and digest(each.text) == noted["digest"] for each in rules(commands)):
@@ -87,10 +86,8 @@ def complete(plan: Plan, attribute: str) -> None:
 
     Raises
     ------
-    InputError
-        When the daemon's configuration cannot be read.
-    RuntimeError
-        When OAR does not answer.
+    InputError : when the daemon's configuration cannot be read.
+    RuntimeError : when OAR does not answer.
     """
     commands = Commands()
     there = rules(commands)

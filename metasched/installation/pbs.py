@@ -17,8 +17,7 @@ def complete(plan: Plan) -> None:
 
     Raises
     ------
-    InputError
-        When the daemon's configuration cannot be read.
+    InputError : when the daemon's configuration cannot be read.
     """
     plan.add_hooks(FILES)
     plan.steps.append(Folder(Path(plan.state), "root", 0o750))

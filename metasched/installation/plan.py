@@ -72,8 +72,7 @@ class Plan:
 
         Raises
         ------
-        InputError
-            When the folder cannot stand in the text of a file.
+        InputError : when the folder cannot stand in the text of a file.
         """
         return {file: self.add_file(self.folder, file, **values) for file in files}
 
@@ -103,8 +102,7 @@ class Plan:
 
         Raises
         ------
-        InputError
-            When it has other characters than those.
+        InputError : when it has other characters than those.
         """
         if not re.fullmatch(r"[\w./+-]+", str(self.folder), re.ASCII):
             raise InputError(
@@ -136,8 +134,7 @@ class Plan:
 
         Raises
         ------
-        InputError
-            When the configuration cannot be read.
+        InputError : when the configuration cannot be read.
         """
         path = self.daemon_conf
         if path is None:

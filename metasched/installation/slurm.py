@@ -43,8 +43,7 @@ def complete(plan: Plan, slurm_conf: Path) -> None:
 
     Raises
     ------
-    InputError
-        When slurm.conf or the daemon's configuration cannot be read.
+    InputError : when slurm.conf or the daemon's configuration cannot be read.
     """
     conf = slurm_settings(slurm_conf)
     if conf is None:

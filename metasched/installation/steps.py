@@ -214,8 +214,7 @@ def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None) 
 
     Raises
     ------
-    RuntimeError
-        When the scheduler does not answer; nothing is removed then.
+    RuntimeError : when the scheduler does not answer; nothing is removed then.
     """
     while journal.settings and set_back is not None:
         set_back(journal.settings[-1])

@@ -22,8 +22,6 @@ def broadcast(
 ) -> Columns:
     """The four columns of many requests as arrays of one shape (n,).
 
-    Examples
-    --------
     >>> [column.shape for column in broadcast(100.0, [1, 2], 0.5, 90.0)]
     [(2,), (2,), (2,), (2,)]
     """
@@ -44,8 +42,6 @@ def _repeated(column: Floats, shape: tuple[int, ...]) -> Floats:
 def columns_of(request: Request) -> Columns:
     """The four columns of one request, each of shape (1,).
 
-    Examples
-    --------
     >>> columns_of(Request(100, 2, 0.5, 90.0))[1]
     array([2.])
     """

@@ -225,8 +225,7 @@ class Assumed(Saved, Protocol):
 
         Raises
         ------
-        InputError
-            When it predicts nothing for any of the runs.
+        InputError : when it predicts nothing for any of the runs.
         """
 
     def prepare(self) -> None:

@@ -383,8 +383,6 @@ def most_probable(
 ) -> Scales:
     """The scales of largest posterior density; parameters as of :class:`ResidualProcess`, ``error`` at the prior means.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> points = np.log(rng.uniform(1.0, 100.0, (60, 2)))
     >>> prior = ScalePrior(Scales(0.05, (2.0, 2.0), 0.01, 0.05))
@@ -449,8 +447,6 @@ def t_weights(errors: Floats) -> Floats:
     With Student t errors an outlier has a small weight; the fit is a weighted one (Lange, Little & Taylor, "Robust
     statistical modeling using the t distribution", JASA 84, 1989).
 
-    Examples
-    --------
     >>> t_weights(np.array([0.0, -0.5, 0.5, 1.0, 10.0])).round(2)
     array([1.  , 1.  , 1.  , 0.85, 0.04])
     """

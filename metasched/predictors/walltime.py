@@ -67,8 +67,7 @@ class Question:
 
     Raises
     ------
-    InputError
-        When a size, a load or a limit cannot be.
+    InputError : when a size, a load or a limit cannot be.
     """
 
     application: str
@@ -101,9 +100,8 @@ def suggestions(
 
     Raises
     ------
-    InputError
-        When a chance is not between 0 and 1, neither runs nor the question tell of the loads, or a model does not
-        depend on the settings.
+    InputError : when a chance is not between 0 and 1, neither runs nor the question tell of the loads, or a model does
+        not depend on the settings.
     """
     size, processors = question.problem_size, question.processors
     met = {platform: past(platform) for platform in sorted(predictors)}
@@ -138,8 +136,7 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
 
     Raises
     ------
-    InputError
-        When a chance is not between 0 and 1, or a limit no time.
+    InputError : when a chance is not between 0 and 1, or a limit no time.
 
     Examples
     --------
@@ -196,8 +193,7 @@ def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | N
 
     Raises
     ------
-    InputError
-        When one of them is not said, and there are no runs.
+    InputError : when one of them is not said, and there are no runs.
     """
     if cpu is not None and bandwidth is not None:
         return np.array([cpu]), np.array([bandwidth])
@@ -213,8 +209,7 @@ def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
 
     Raises
     ------
-    InputError
-        When there are no runs.
+    InputError : when there are no runs.
     """
     if not runs:
         raise InputError("there are no past runs with loads, expected at least one, or --cpu and --bandwidth")
@@ -226,8 +221,6 @@ def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
 def usual_loads(runs: Iterable[Run]) -> tuple[float, float]:
     """The medians of the available CPU and bandwidth of runs; those of an idle node if none was measured.
 
-    Examples
-    --------
     >>> usual_loads([Run("cg", "c", 500, 2, cpu, math.nan, 5.0) for cpu in (0.5, 0.6, 0.9)])
     (0.6, 1000.0)
     """
@@ -251,8 +244,7 @@ class ExecutionTimes:
 
     Raises
     ------
-    InputError
-        When the model is not defined there.
+    InputError : when the model is not defined there.
 
     Notes
     -----
@@ -294,8 +286,7 @@ class ExecutionTimes:
 
         Raises
         ------
-        InputError
-            When the chance is not between 0 and 1.
+        InputError : when the chance is not between 0 and 1.
         """
         _check_chance(chance)
         low, high = float(self._log_times.min()) - 1.0, float(self._log_times.max()) + 1.0

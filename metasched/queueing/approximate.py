@@ -47,8 +47,7 @@ def solve_approximately(
 
     Raises
     ------
-    PrecisionError
-        When the iteration does not converge.
+    PrecisionError : when the iteration does not converge.
 
     References
     ----------

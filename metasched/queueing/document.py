@@ -66,8 +66,7 @@ def parse(text: str, *, where: str = "") -> tuple[bool, tuple[Network, ...]]:
 
     Raises
     ------
-    InputError
-        When the text is not such a document; the message names the case, the field and what was expected.
+    InputError : when the text is not such a document; the message names the case, the field and what was expected.
 
     Examples
     --------

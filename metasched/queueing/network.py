@@ -127,8 +127,6 @@ class Station:
 class Network:
     """A closed queueing network: stations, and the classes of jobs that circulate among them.
 
-    Examples
-    --------
     >>> cpu = Station("cpu", service=(0.5,), visits=(2.0,))
     >>> disk = Station("disk", service=(0.1,), visits=(3.0,))
     >>> Network("machine", (cpu, disk), (JobClass("batch", population=4),)).demands

@@ -53,8 +53,7 @@ class Solution:
 
     Raises
     ------
-    PrecisionError
-        When the numbers break a law of closed networks by more than :data:`TOLERANCE`.
+    PrecisionError : when the numbers break a law of closed networks by more than :data:`TOLERANCE`.
     """
 
     network: Network

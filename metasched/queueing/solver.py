@@ -42,10 +42,8 @@ def solve(network: Network, method: Method = "auto", *, memory: int = MEMORY) ->
 
     Raises
     ------
-    InputError
-        When the method is unknown, or when an exact solution would not fit into ``memory``.
-    PrecisionError
-        When no answer within 1e-6 could be computed.
+    InputError : when the method is unknown, or when an exact solution would not fit into ``memory``.
+    PrecisionError : when no answer within 1e-6 could be computed.
 
     Examples
     --------

@@ -57,8 +57,6 @@ class ResourceSet:
     def settings(self, asked: Settings) -> Settings:
         """The settings that it was predicted for: those asked for, with its own layout and clock.
 
-        Examples
-        --------
         >>> packed = ResourceSet("c", ("n",), 4, 1.0, 90.0, processes_per_node=4)
         >>> packed.settings(Settings.of(parameters={"steps": 9})).text
         'processes_per_node 4, steps 9'

@@ -25,8 +25,6 @@ class Interval:
     def as_dict(self) -> dict[str, float | None]:
         """The interval as the JSON contract spells it: an end that is infinite, which JSON cannot hold, is null.
 
-        Examples
-        --------
         >>> Interval(5.0, math.inf, 0.9).as_dict()
         {'low': 5.0, 'high': None, 'level': 0.9}
         """

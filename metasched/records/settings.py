@@ -193,8 +193,6 @@ def _cell(value: float | str) -> str:
 def has_words(values: Sequence[float | str]) -> bool:
     """Whether a parameter with such values has words, as at least half of them are; others are slips among numbers.
 
-    Examples
-    --------
     >>> has_words(["amg", "cg", 7.0]), has_words([100.0, 200.0, "many"])
     (True, False)
     """

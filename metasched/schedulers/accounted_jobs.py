@@ -66,8 +66,6 @@ class AccountedJob:
 def logged(jobs: Iterable[AccountedJob], since: float, until: float | None = None) -> JobLog | None:
     """The jobs that ended after a time (s), and up to another one if any, as a job log; None if there are none.
 
-    Examples
-    --------
     >>> job = AccountedJob("7", "new", ("n2",), "ann", "cg", 100.0, 110.0, 118.0, False, 0, 5, 600.0)
     >>> log = logged([job], since=0.0)
     >>> log.run_time.tolist(), log.wait.tolist(), log.requested_time.tolist(), log.named("user")

@@ -40,8 +40,7 @@ class Commands:
 
         Raises
         ------
-        RuntimeError
-            When it is not there, fails, or takes too long.
+        RuntimeError : when it is not there, fails, or takes too long.
         """
         return run(*words, environment={**self.environment, **self.spelling}, timeout=self.timeout)
 
@@ -50,8 +49,7 @@ class Commands:
 
         Raises
         ------
-        RuntimeError
-            When it fails, or prints something else.
+        RuntimeError : when it fails, or prints something else.
         """
         text = self.run(*words)
         if self.nothing is not None and not text.strip():
@@ -75,8 +73,7 @@ class Commands:
 
         Raises
         ------
-        RuntimeError
-            When it fails, or prints something else.
+        RuntimeError : when it fails, or prints something else.
         """
         document = self.json(*words)
         try:
@@ -90,8 +87,7 @@ def count(value: Any) -> int:
 
     Raises
     ------
-    ValueError
-        When it is none that can be.
+    ValueError : when it is none that can be.
 
     Examples
     --------

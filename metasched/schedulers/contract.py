@@ -70,8 +70,7 @@ class KnowsProcessorTime(Protocol):
 
         Raises
         ------
-        RuntimeError
-            When the scheduler does not answer.
+        RuntimeError : when the scheduler does not answer.
         """
 
 
@@ -117,8 +116,7 @@ class Source(Protocol):
 
         Raises
         ------
-        RuntimeError
-            When the scheduler does not let it go.
+        RuntimeError : when the scheduler does not let it go.
         """
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:

@@ -8,8 +8,6 @@ import math
 def seconds(text: str) -> float | None:
     """A limit, such as 3600, 1:0:0 or infinity, in seconds; None if there is none.
 
-    Examples
-    --------
     >>> [seconds(text) for text in ("500", "1:0:30", ":10:", "3600.000000", "infinity", "")]
     [500.0, 3630.0, 600.0, 3600.0, None, None]
     """

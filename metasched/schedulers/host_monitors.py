@@ -55,8 +55,7 @@ class HostMonitors:
 
     Raises
     ------
-    InputError
-        When a link that was named cannot be measured.
+    InputError : when a link that was named cannot be measured.
     """
 
     def __init__(self, processors: int, interfaces: Sequence[str] | None, speeds: Mapping[str, float]) -> None:

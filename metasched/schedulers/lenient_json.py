@@ -32,8 +32,7 @@ def read(text: str, *, texts: bool = False) -> Any:
 
     Raises
     ------
-    ValueError
-        When it is none.
+    ValueError : when it is none.
 
     Examples
     --------
@@ -59,8 +58,6 @@ def _whole(text: str) -> str:
 def repaired(text: str) -> str:
     r"""The text as JSON: bare words are strings, a backslash before any character is none, depths are null.
 
-    Examples
-    --------
     >>> repaired('{"RANK":007,"LIST":"a\\,b","NUMBER":-1.5e3,"T":"\\t"}')
     '{"RANK":"007","LIST":"a,b","NUMBER":-1.5e3,"T":"\\t"}'
     """

@@ -80,10 +80,8 @@ def run(
 
     Raises
     ------
-    InputError
-        When the run could not be recorded as what it is said to be; the command is then not started.
-    CommandError
-        When the command cannot be started.
+    InputError : when the run could not be recorded as what it is said to be; the command is then not started.
+    CommandError : when the command cannot be started.
     """
     if not command:
         raise InputError("the command is missing, expected it after --")

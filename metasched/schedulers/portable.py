@@ -65,8 +65,7 @@ def portable(words: Sequence[str]) -> Portable:
 
     Raises
     ------
-    InputError
-        When they hold another option, or no script that can be run.
+    InputError : when they hold another option, or no script that can be run.
 
     Examples
     --------

@@ -41,8 +41,7 @@ def handed_over(job: Portable, source: Source, partition: str = "") -> str:
     ------
     InputError
         For a scheduler that jobs are not handed to by PSI/J.
-    RuntimeError
-        When the scheduler does not take it, or answers something else than a number.
+    RuntimeError : when the scheduler does not take it, or answers something else than a number.
     """
     if source.kind not in EXECUTORS:
         raise InputError(f"PSI/J cannot submit to {source.kind} here, expected one of {', '.join(EXECUTORS)}")

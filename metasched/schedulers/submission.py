@@ -79,8 +79,6 @@ def lines_of(path: str) -> list[str]:
 def directives(script: str, prefix: str) -> list[str]:
     r"""The words of a script's lines that begin with a prefix, without lines whose quotes do not close.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
     ...     _ = file.write("#!/bin/sh\n#$ -q 'new' # fast\n#$ -N \"\n")
@@ -108,8 +106,7 @@ def hand_over(submission: Submission, *, capture: bool) -> tuple[int, str]:
 
     Raises
     ------
-    RuntimeError
-        When it cannot be run.
+    RuntimeError : when it cannot be run.
     """
     try:
         done = subprocess.run(  # noqa: S603

@@ -11,8 +11,6 @@ def task_count(text: str) -> int:
 
     At the end may stand how many may run at a time, after which no more are counted: the others wait for these.
 
-    Examples
-    --------
     >>> task_count("1-5:2,9"), task_count("4-40%3"), task_count("N/A")
     (4, 3, 1)
     """

@@ -148,8 +148,6 @@ class Sessions:
     A session ends after some hours, when its browser logs out, when the token it began with is revoked, and when the
     daemon ends.
 
-    Examples
-    --------
     >>> sessions = Sessions()
     >>> word = sessions.begin("digest of a token", now=0.0)
     >>> sessions.token(word, now=SESSION - 1.0), sessions.token(word, now=SESSION + 1.0)
@@ -186,8 +184,6 @@ class Sessions:
 class Buckets:
     """A token bucket for each client: requests a second, and requests at once.
 
-    Examples
-    --------
     >>> buckets = Buckets(rate=1.0, burst=2)
     >>> [buckets.wait("n1", now=0.0), buckets.wait("n1", now=0.0), buckets.wait("n1", now=0.0)]
     [0.0, 0.0, 1.0]

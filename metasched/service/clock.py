@@ -96,8 +96,6 @@ class Clock:
 
         Where it was set back, the times that it showed twice are in doubt.
 
-        Examples
-        --------
         >>> day, passed = [1e9], [0.0]
         >>> clock = Clock(lambda: day[0], lambda: passed[0])
         >>> passed[0], day[0] = 10.0, 1e9 + 3610.0  # an hour ahead

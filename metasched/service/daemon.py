@@ -150,10 +150,8 @@ class Daemon:
 
         Raises
         ------
-        InputError
-            When the description of the clusters is wrong, or another daemon leads on the same SQLite file.
-        StoreError
-            When the database cannot be read.
+        InputError : when the description of the clusters is wrong, or another daemon leads on the same SQLite file.
+        StoreError : when the database cannot be read.
         """
         leads = self.leadership.take()
         if not leads and not self.leadership.shared:

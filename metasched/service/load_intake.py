@@ -89,12 +89,9 @@ class LoadIntake:
 
         Raises
         ------
-        StoreError
-            When they cannot be stored now; nothing is shown to placements then.
-        TooMuchError
-            When the node, or the client that speaks for it, sends more than its share: nothing is stored.
-        NotNowError
-            When samples seem to be from the future, and it may well be that the daemon's own clock is wrong.
+        StoreError : when they cannot be stored now; nothing is shown to placements then.
+        TooMuchError : when the node, or the client that speaks for it, sends more than its share: nothing is stored.
+        NotNowError : when samples seem to be from the future, and it may well be that the daemon's own clock is wrong.
         """
         known, newest = self.knows(node), self._clusters.newest(node)
         if known:
@@ -139,8 +136,7 @@ class LoadIntake:
 
         Raises
         ------
-        StoreError
-            When the loads cannot be stored now; nothing is shown to placements then.
+        StoreError : when the loads cannot be stored now; nothing is shown to placements then.
         """
         nodes = own or self._clusters.nodes
         found = sampled(

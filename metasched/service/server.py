@@ -60,8 +60,7 @@ def serve(daemon: Daemon) -> None:
 
     Raises
     ------
-    InputError
-        When the address or the socket cannot be listened on, or the certificate cannot be read.
+    InputError : when the address or the socket cannot be listened on, or the certificate cannot be read.
     """
     listen = daemon.configuration.listen
     if why := listen.unencrypted:

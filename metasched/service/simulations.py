@@ -84,8 +84,7 @@ class Simulations:
 
         Raises
         ------
-        TooMuchError
-            When as many as may are running already.
+        TooMuchError : when as many as may are running already.
         """
         try:
             _check(asked)
@@ -179,8 +178,6 @@ def _limit(process: int) -> None:
 def _wrong(why: str) -> Wrong:
     """Where an error message says that something is wrong.
 
-    Examples
-    --------
     >>> _wrong("application.app, line 3: fly is no block")
     Wrong(why='line 3: fly is no block', text='application', line=3)
     """

@@ -30,8 +30,7 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
 
     Raises
     ------
-    InputError
-        When such a file cannot be read.
+    InputError : when such a file cannot be read.
     """
     found: list[Source] = [
         SlurmSource(

@@ -27,8 +27,7 @@ class TokenReader:
 
     Raises
     ------
-    InputError
-        When PyJWT is not installed, or the key cannot be read or does not fit the algorithm.
+    InputError : when PyJWT is not installed, or the key cannot be read or does not fit the algorithm.
     """
 
     def __init__(self, settings: WebTokens) -> None:

@@ -74,8 +74,6 @@ def _joined(times: list[Floats | float], found: list[Sent]) -> Floats | float:
 def _stretches(ranks: range, shift: int | None, others: Value) -> list[tuple[slice, int]]:
     """Ranks in a row whose partners are at one distance: their positions, and the distance.
 
-    Examples
-    --------
     >>> _stretches(range(4), None, np.array([1, 2, 3, 0]))
     [(slice(0, 3, None), 1), (slice(3, 4, None), -3)]
     """
@@ -127,9 +125,8 @@ class Simulation:
 
         Raises
         ------
-        InputError
-            When processes wait for each other forever, messages are never received, an expression has no value, or
-            the instructions do not end.
+        InputError : when processes wait for each other forever, messages are never received, an expression has no
+            value, or the instructions do not end.
         """
         ready = self.groups
         ended: list[Group] = []

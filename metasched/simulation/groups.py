@@ -65,8 +65,6 @@ class Sent:
 def progressions(ranks: range, chosen: Flags) -> list[range]:
     """Some of the ranks as arithmetic progressions.
 
-    Examples
-    --------
     >>> progressions(range(8), np.array([1, 0, 1, 0, 1, 0, 0, 1], dtype=bool))
     [range(0, 5, 2), range(7, 8)]
     """

@@ -70,8 +70,7 @@ def simulate(
 
     Raises
     ------
-    InputError
-        When a label has no slots, or the application cannot run to its end.
+    InputError : when a label has no slots, or the application cannot run to its end.
     """
     placement = Placement(system, processes)
     groups = Simulation(application, placement, variables).run()

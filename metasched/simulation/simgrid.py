@@ -35,9 +35,8 @@ def platform_xml(system: System) -> str:
 
     Raises
     ------
-    InputError
-        When SimGrid refuses a name, a device has no speed, a network neither bandwidth nor point-to-point time, or
-        the networks do not form a tree.
+    InputError : when SimGrid refuses a name, a device has no speed, a network neither bandwidth nor point-to-point
+        time, or the networks do not form a tree.
 
     Examples
     --------

@@ -140,8 +140,7 @@ class Placement:
 
     Raises
     ------
-    InputError
-        When a label has more processes than slots.
+    InputError : when a label has more processes than slots.
     """
 
     def __init__(self, system: System, counts: Mapping[str, int]) -> None:
@@ -257,8 +256,7 @@ class Placement:
 
         Raises
         ------
-        InputError
-            When no network connects them.
+        InputError : when no network connects them.
         """
         nodes = np.concatenate([self.node[label] for label in labels])
         distinct, per_node = np.unique(nodes, return_counts=True)

@@ -71,8 +71,7 @@ def settled(value: Value) -> Value:
 
     Raises
     ------
-    ArithmeticError
-        When it is not a number, or too large a one.
+    ArithmeticError : when it is not a number, or too large a one.
     """
     kind = type(value)
     if kind is bool or kind is Affine or (kind is float and -LARGEST <= value <= LARGEST):

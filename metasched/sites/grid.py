@@ -100,8 +100,7 @@ class Sites:
 
         Raises
         ------
-        InputError
-            When the question names a site that there is not, or came back here in a circle of grids.
+        InputError : when the question names a site that there is not, or came back here in a circle of grids.
         """
         asked = self._asked(question)
         own = {"application": question.application, "problem_size": question.problem_size, **question.demands}
@@ -160,8 +159,7 @@ class Sites:
 
         Raises
         ------
-        StoreError
-            When it cannot be stored.
+        StoreError : when it cannot be stored.
         """
         here = site == self._here if self._here else site not in self.tables
         direct = {name: link for name, link in links.items() if here and name in self.tables}
@@ -185,8 +183,7 @@ class Sites:
 
         Raises
         ------
-        InputError
-            When no such job was sent, it was not submitted, or that changes while the sites are asked.
+        InputError : when no such job was sent, it was not submitted, or that changes while the sites are asked.
         """
         job = self.sent.find(uid)
         if job.question is None:

@@ -39,8 +39,7 @@ class LentRun(SettingsAsked):
 
         Raises
         ------
-        InputError
-            When there can be none such.
+        InputError : when there can be none such.
         """
         fields = self.model_dump(exclude=set(SettingsAsked.model_fields))
         fields |= {name: math.nan for name in ("min_avg_avail_cpu", "min_avg_avail_bw") if fields[name] is None}

@@ -32,8 +32,6 @@ class SiteLink:
     def words(self) -> str:
         """The bandwidth, and how old it is where it was measured by probes.
 
-        Examples
-        --------
         >>> SiteLink(10_000.0, 0.01, 90.0, "probes").words()
         '10000 Mbit/s, measured 90.0 s ago'
         """

@@ -64,8 +64,7 @@ def keep(
 
     Raises
     ------
-    OSError, InputError
-        When it cannot be written.
+    OSError, InputError : when it cannot be written.
     """
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     script = folder() / f"{state.uid}.script"
@@ -109,8 +108,7 @@ def kept_job(path: Path) -> KeptJob:
 
     Raises
     ------
-    InputError
-        When it cannot be read; it may be of a job that is on its way, so it is not passed over.
+    InputError : when it cannot be read; it may be of a job that is on its way, so it is not passed over.
     """
     try:
         return _KEPT.validate_json(read_text(path))

@@ -75,8 +75,7 @@ class SiteOperations(Protocol):
 
         Raises
         ------
-        UnclearError
-            When the site was reached, and may hold the job or not.
+        UnclearError : when the site was reached, and may hold the job or not.
         """
 
 
@@ -100,8 +99,7 @@ def resend(job: Resendable, operations: SiteOperations, ask: Ask, save: Callable
 
     Raises
     ------
-    RuntimeError, InputError
-        When a site or the daemon does not answer or refuses; to be tried again.
+    RuntimeError, InputError : when a site or the daemon does not answer or refuses; to be tried again.
     """
     return _Attempt(job, operations, ask, save).result()
 

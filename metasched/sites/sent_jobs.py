@@ -178,8 +178,7 @@ class SentJobs:
 
         Raises
         ------
-        StoreError
-            When the database cannot be read.
+        StoreError : when the database cannot be read.
         """
         if self._kept is None:
             return
@@ -214,8 +213,7 @@ class SentJobs:
 
         Raises
         ------
-        InputError
-            When the site is not in its ranking either.
+        InputError : when the site is not in its ranking either.
         """
         with self._lock:
             job = self._open(uid)
@@ -243,8 +241,7 @@ class SentJobs:
 
         Raises
         ------
-        InputError
-            When it is not what it was any more, such as submitted elsewhere meanwhile.
+        InputError : when it is not what it was any more, such as submitted elsewhere meanwhile.
         """
         with self._lock:
             self._open(job.uid)
@@ -352,8 +349,7 @@ class SentJobs:
 
         Raises
         ------
-        StoreError
-            When it cannot be stored; then nothing is noted.
+        StoreError : when it cannot be stored; then nothing is noted.
         """
         now = self._now()
         with self._lock:

@@ -17,8 +17,6 @@ LinkName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-
 class SiteRoute(ValidatedFields, BaseModel):
     """A ``[[routing.route]]``: the links that packets between two sites cross, which count alike in both directions.
 
-    Examples
-    --------
     >>> SiteRoute(between=("home", "east"), links=["home", "backbone", "east"]).between
     ('home', 'east')
     """

@@ -41,8 +41,7 @@ def ask_site(table: SiteTable, method: str, path: str, document: Any = None, tim
 
     Raises
     ------
-    RuntimeError, InputError
-        When the site does not answer in time or soundly, or refuses the question.
+    RuntimeError, InputError : when the site does not answer in time or soundly, or refuses the question.
     """
     token = None
     if table.token_file is not None:

@@ -86,10 +86,8 @@ def submit(destination: str, job: Portable, words: Sequence[str]) -> str:
 
     Raises
     ------
-    UnclearError
-        When its answer is lost or has no number.
-    RuntimeError
-        When it cannot be reached in time, or refuses.
+    UnclearError : when its answer is lost or has no number.
+    RuntimeError : when it cannot be reached in time, or refuses.
     """
     command(destination, ["true"])  # a site that cannot be reached has certainly not accepted the job
     try:
@@ -118,8 +116,7 @@ def command(destination: str, words: Sequence[str]) -> str:
 
     Raises
     ------
-    RuntimeError
-        When it cannot be reached in time, or fails.
+    RuntimeError : when it cannot be reached in time, or fails.
     """
     return run("ssh", *_shared(), "--", _checked(destination), shlex.join(words), environment={}, timeout=TIMEOUT)
 
@@ -135,8 +132,7 @@ def bring(destination: str, paths: Sequence[Path], folder: str = "") -> tuple[fl
 
     Raises
     ------
-    RuntimeError
-        When it cannot be copied.
+    RuntimeError : when it cannot be copied.
     """
     try:
         size = size_of(paths)

@@ -54,8 +54,6 @@ def _slurm_task(state: str, reason: str) -> JobState:
 def grid_engine_state(listed: str, job: str, name: str) -> JobState:
     """The state of a job by the document of qstat, which does not show ended jobs; RuntimeError if it is none.
 
-    Examples
-    --------
     >>> fields = "<JB_job_number>7</JB_job_number><JB_name>cg</JB_name><state>hqw</state>"
     >>> listed = f"<q><job_list>{fields}</job_list></q>"
     >>> grid_engine_state(listed, "7", "cg"), grid_engine_state(listed, "8", "cg"), grid_engine_state(listed, "7", "lu")
@@ -132,8 +130,7 @@ class SshOperations:
 
         Raises
         ------
-        RuntimeError
-            When the site cannot be reached, or refuses.
+        RuntimeError : when the site cannot be reached, or refuses.
         """
         destination, scheduler = self._reached(site)
         size, seconds = 0.0, 0.0

@@ -78,8 +78,7 @@ def read_key(path: Path, *, make: bool = False) -> bytes | None:
 
     Raises
     ------
-    InputError
-        When it may not be read or made, others may read it, or it is no key.
+    InputError : when it may not be read or made, others may read it, or it is no key.
     """
     try:
         if make and not path.exists():
@@ -126,8 +125,7 @@ def pseudonyms_of(
 
     Raises
     ------
-    InputError
-        When those that are there already go otherwise, or their key is gone or cannot be used.
+    InputError : when those that are there already go otherwise, or their key is gone or cannot be used.
     """
     known, key = jobs.any_user(), key_location(database)
     hidden = not plain if known is None else is_hidden(known)

@@ -24,9 +24,8 @@ def check_token(name: str, role: str, node: str | None, user: str | None) -> Rol
 
     Raises
     ------
-    InputError
-        When the name is empty, a name holds control characters or the role is not known, an agent does not name one
-        node or a site none, another role names one, or another role than a reader names a user.
+    InputError : when the name is empty, a name holds control characters or the role is not known, an agent does not
+        name one node or a site none, another role names one, or another role than a reader names a user.
 
     Examples
     --------

@@ -32,8 +32,7 @@ def compiled(
 
     Raises
     ------
-    InputError
-        When there is no such compiler, or it fails.
+    InputError : when there is no such compiler, or it fails.
     """
     found = shutil.which(compiler)
     if found is None:

@@ -50,8 +50,7 @@ def recorder(compiler: str = "mpicc", options: Sequence[str] = ()) -> Path:
 
     Raises
     ------
-    InputError
-        When there is no such compiler, or it fails.
+    InputError : when there is no such compiler, or it fails.
     """
     return compiled(SOURCE, compiler, ["-shared", "-fPIC", "-O2", *options], ".so", HEADERS)
 
@@ -79,9 +78,8 @@ def record(
 
     Raises
     ------
-    InputError
-        When the folder holds other things, the launcher cannot be started, instructions cannot be counted as asked
-        for, no process has left a file, or the recorder's path is none that can be preloaded.
+    InputError : when the folder holds other things, the launcher cannot be started, instructions cannot be counted as
+        asked for, no process has left a file, or the recorder's path is none that can be preloaded.
     """
     if {" ", ":"} & {*str(cache_folder())}:  # between libraries to be preloaded
         raise InputError(

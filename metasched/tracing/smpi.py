@@ -37,8 +37,7 @@ def by_replay(application: Application, platform: Path, hosts: Path, relevant: b
 
     Raises
     ------
-    InputError
-        When smpirun is not installed, a file is missing, or the hosts are fewer than the processes.
+    InputError : when smpirun is not installed, a file is missing, or the hosts are fewer than the processes.
     """
     if shutil.which("smpirun") is None:
         raise InputError("smpirun of SimGrid is not installed; on Debian: apt-get install libsimgrid-dev")

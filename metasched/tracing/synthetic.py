@@ -45,8 +45,7 @@ def run_synthetic(
 
     Raises
     ------
-    InputError
-        When the rules do not hold, the launcher fails, or the program ends early.
+    InputError : when the rules do not hold, the launcher fails, or the program ends early.
     """
     if shutil.which(launcher[0]) is None:
         raise InputError(f"{launcher[0]} is not installed, expected the command that starts MPI programs")

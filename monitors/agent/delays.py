@@ -36,8 +36,7 @@ class DelayFile:
 
         Raises
         ------
-        OSError
-            When the file cannot be written.
+        OSError : when the file cannot be written.
         """
         if not seconds > 0:
             return

@@ -23,8 +23,7 @@ def post(url: str, token: str, document: Any, timeout: float) -> Answer:
 
     Raises
     ------
-    OSError, ValueError
-        When there is no answer in time, or it is too long.
+    OSError, ValueError : when there is no answer in time, or it is too long.
     """
     headers, ends = {"Authorization": f"Bearer {token}"}, time.monotonic() + timeout
     return exchange(url, "POST", document=document, headers=headers, ends=ends, most=MOST)

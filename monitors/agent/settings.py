@@ -97,8 +97,6 @@ class Settings(ValidatedFields, BaseModel):
 def address(text: str) -> tuple[str, int]:
     """Host and port of ``host:port``.
 
-    Examples
-    --------
     >>> address("10.0.0.1:7070")
     ('10.0.0.1', 7070)
     """

@@ -49,8 +49,7 @@ def measure(
 
     Raises
     ------
-    ValueError
-        When the launcher fails, starts each process by itself, or what it starts tells nothing.
+    ValueError : when the launcher fails, starts each process by itself, or what it starts tells nothing.
     """
     points: dict[tuple[str, str], list[float]] = {}
     for count in processes:

@@ -18,8 +18,6 @@ import psutil
 class Turn(NamedTuple):
     """Seconds that a process, with all its threads, ran and that it waited for a processor.
 
-    Examples
-    --------
     >>> Turn(0.3, 0.1).demand
     0.4
     """

@@ -16,8 +16,6 @@ def text_of(path: Path) -> str:
 def number_in(text: str | None) -> float:
     """The number that a text begins with, 0 where it begins with none.
 
-    Examples
-    --------
     >>> number_in("3 MiB"), number_in(None)
     (3.0, 0.0)
     """

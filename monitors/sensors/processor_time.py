@@ -13,8 +13,6 @@ import psutil
 def idle_and_busy(times: object) -> tuple[float, float]:
     """Idle and busy seconds of processor times as psutil gives them.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> class Times(tuple):
     ...     idle, iowait, guest = 5.0, 1.0, 0.5

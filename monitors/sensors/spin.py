@@ -37,8 +37,7 @@ def spin(seconds: float = 0.2, threads: int = 1) -> Spin:
 
     Raises
     ------
-    RuntimeError
-        When so many threads cannot be started; none is left then.
+    RuntimeError : when so many threads cannot be started; none is left then.
 
     Examples
     --------

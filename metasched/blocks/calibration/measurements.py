@@ -63,8 +63,6 @@ class Quality:
     def of(cls, value: Floats, fitted: Floats) -> Quality:
         """Judge fitted against measured values; arrays of shape (n,).
 
-        Examples
-        --------
         >>> found = Quality.of(np.array([1.0, 2.0, 4.0]), np.array([1.1, 2.2, 4.4]))
         >>> round(found.r_squared, 6), round(found.mean_percentage_error, 6), round(found.root_mean_squared_error, 3)
         (1.0, 10.0, 0.265)

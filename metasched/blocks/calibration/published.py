@@ -38,8 +38,7 @@ def fit(measured: Mapping[Block, Measurements]) -> Values:
 
     Raises
     ------
-    InputError
-        When the measurements of a block do not determine its parameters.
+    InputError : when the measurements of a block do not determine its parameters.
     """
     values: Values = {}
     sized = {block: each for block, each in measured.items() if block in SIZED}
@@ -58,8 +57,7 @@ def coefficients(block: Block, measured: Measurements, values: Values) -> Values
 
     Raises
     ------
-    InputError
-        When the measurements do not determine them.
+    InputError : when the measurements do not determine them.
     """
     if block in PIECES:
         low, high = values["P_low"].value, values["P_hi"].value if "P_hi" in values else math.inf

@@ -60,8 +60,7 @@ def fit(measured: Mapping[Block, Measurements], name: str, title: str = "") -> E
 
     Raises
     ------
-    InputError
-        When the measurements of a block determine no form.
+    InputError : when the measurements of a block determine no form.
     """
     try:
         values = published.fit(measured)

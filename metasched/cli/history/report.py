@@ -192,8 +192,6 @@ def _png(figure: Figure) -> str:
 def _placed(place: str) -> str:
     """Where a number stands, in words.
 
-    Examples
-    --------
     >>> [_placed(place) for place in ("2", "-n", "$1.2", "script:N=")]
     ['number 2 of the name', 'argument -n', 'argument $1.2', 'script N=']
     """

@@ -59,8 +59,7 @@ class Analytic:
 
         Raises
         ------
-        InputError
-            When options that go together are not all given or are of another method, or a file cannot be read.
+        InputError : when options that go together are not all given or are of another method, or a file cannot be read.
         """
         made = {"cloud": self._of_profiles(), "signature": self._of_signature(), "simulated": self._of_simulation()}
         found = {name: factory for name, factory in made.items() if factory is not None}

@@ -45,8 +45,7 @@ class Demanded:
 
         Raises
         ------
-        InputError
-            When one is wrong, or they contradict each other.
+        InputError : when one is wrong, or they contradict each other.
         """
         found: dict[str, Any] = {
             "processors": options.counts("--processors", self.processors),
@@ -102,8 +101,7 @@ class Wanted:
 
         Raises
         ------
-        InputError
-            When weights are wrong, or a policy is named as well.
+        InputError : when weights are wrong, or a policy is named as well.
         """
         check_level("--level", self.level)
         if self.policy is not None and self.weight:

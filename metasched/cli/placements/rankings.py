@@ -151,8 +151,7 @@ def read(answer: Any, *, where: str) -> RankingTable:
 
     Raises
     ------
-    InputError
-        When it is none.
+    InputError : when it is none.
     """
     try:
         if isinstance(answer, str):

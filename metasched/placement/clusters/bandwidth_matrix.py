@@ -40,8 +40,7 @@ class BandwidthMatrix:
 
     Raises
     ------
-    InputError
-        When it is not square, or a bandwidth is not a finite number above 0.
+    InputError : when it is not square, or a bandwidth is not a finite number above 0.
 
     Examples
     --------

@@ -35,8 +35,7 @@ def unfold_names(text: str, where: str) -> frozenset[str]:
 
     Raises
     ------
-    InputError
-        When they are no node names, or more than :data:`MOST_NAMED`.
+    InputError : when they are no node names, or more than :data:`MOST_NAMED`.
 
     Examples
     --------
@@ -51,8 +50,7 @@ def parse_counts(text: str) -> tuple[int, ...]:
 
     Raises
     ------
-    InputError
-        When they are no numbers, or more than :data:`MOST_COUNTS`.
+    InputError : when they are no numbers, or more than :data:`MOST_COUNTS`.
 
     Examples
     --------
@@ -162,8 +160,7 @@ class Constraints(ValidatedFields, BaseModel):
 
         Raises
         ------
-        InputError
-            When a demand is wrong, or they contradict each other.
+        InputError : when a demand is wrong, or they contradict each other.
 
         Examples
         --------
@@ -184,8 +181,6 @@ class Constraints(ValidatedFields, BaseModel):
     def most(self) -> int | None:
         """The largest number of processors that is allowed; None if any is.
 
-        Examples
-        --------
         >>> Constraints(processors=(2, 8), max_processors=16).most, Constraints().most
         (8, None)
         """
@@ -252,8 +247,6 @@ NO_DEMANDS = Constraints()
 def made(demands: Mapping[str, Any]) -> dict[str, Any]:
     """The demands that are set: those that are not None, False or empty.
 
-    Examples
-    --------
     >>> made({"exclusive": False, "memory": None, "features": (), "least_efficiency": 0.0})
     {'least_efficiency': 0.0}
     """

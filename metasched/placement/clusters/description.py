@@ -157,8 +157,7 @@ def hardware_of(cluster: TellsPower, entry: ReadEntry, where: str) -> Entry | No
 
     Raises
     ------
-    InputError
-        When there is no such entry.
+    InputError : when there is no such entry.
     """
     found = _busy(cluster, entry, where)
     if not cluster.idle_watts:

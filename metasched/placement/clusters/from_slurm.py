@@ -124,8 +124,7 @@ def cluster_from_slurm(
 
     Raises
     ------
-    InputError
-        When the document is another one, or the topology does not fit the nodes.
+    InputError : when the document is another one, or the topology does not fit the nodes.
     """
     try:
         every = _Sinfo.model_validate(sinfo).nodes

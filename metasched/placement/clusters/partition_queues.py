@@ -66,8 +66,6 @@ def queue_waits(partitions: Sequence[Partition], jobs: Sequence[QueuedJob]) -> M
 
     The parameters are those of :func:`partition_lines`.
 
-    Examples
-    --------
     Four processors are free, but a job that is ahead waits for eight of them; the four others are freed in 100 s.
     Partition q has one of the two nodes of p, and so half of what runs. The job ahead is too large for it.
 

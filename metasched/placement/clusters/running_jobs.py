@@ -240,8 +240,7 @@ def _of_job(predictor: Predictor, job: StartedJob) -> Predictor:
 
     Raises
     ------
-    InputError
-        When no run had its devices.
+    InputError : when no run had its devices.
     """
     settings = job.laid_out if clocks_of(predictor) else replace(job.laid_out, frequency=None)
     try:

@@ -31,8 +31,7 @@ class Topology:
 
     Raises
     ------
-    InputError
-        When the links upwards form a ring, or an uplink is not wider than 0.
+    InputError : when the links upwards form a ring, or an uplink is not wider than 0.
 
     Examples
     --------

@@ -105,8 +105,7 @@ def link_delays(ways: Sequence[Sequence[str]], measured: ArrayLike, links: Seque
 
     Raises
     ------
-    InputError
-        When there is no measurement, or one is not a finite number above 0 or crosses no link.
+    InputError : when there is no measurement, or one is not a finite number above 0 or crosses no link.
 
     Examples
     --------
@@ -184,8 +183,7 @@ def ways_in(tree: Topology, nodes: Sequence[str], pairs: Sequence[tuple[str, str
 
     Raises
     ------
-    InputError
-        When a node is not known, a pair is one node, or no switch joins it.
+    InputError : when a node is not known, a pair is one node, or no switch joins it.
 
     Examples
     --------

@@ -36,8 +36,7 @@ def answer_document(
 
     Raises
     ------
-    InputError
-        When the question asks for what the models do not know.
+    InputError : when the question asks for what the models do not know.
     """
     try:
         chosen = layouts(

@@ -133,8 +133,6 @@ def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -
 def held_back_by(chosen: ResourceSet, cluster: ClusterState) -> tuple[str, str]:
     """The node with the least available CPU and the narrowest link of a resource set, in words.
 
-    Examples
-    --------
     >>> cluster = ClusterState.make("c", ["n0", "n1"], available_cpu=[1.0, 0.4], available_bandwidth=[90.0, 95.0])
     >>> held_back_by(ResourceSet("c", ("n0", "n1"), 2, 0.4, 90.0), cluster)
     ('node n1', 'link of n0')

@@ -9,8 +9,6 @@ from metasched.records import Placement
 def energy_words(placement: Placement) -> str:
     """The known values of them; empty if nothing is known.
 
-    Examples
-    --------
     >>> from metasched.records import Interval, Prediction, ResourceSet
     >>> chosen = ResourceSet("c", ("n0",), 1, 1.0, 90.0, frequency=1800.0)
     >>> run = Prediction(10.0, Interval(9.0, 11.0, 0.9), "")

@@ -66,8 +66,6 @@ class Reliability:
 def check_failure_times(node_mttf: float | None, checkpoint: float | None) -> None:
     """Refuse times (s) that nothing can be worked out with.
 
-    Examples
-    --------
     >>> check_failure_times(None, -3.0)
     Traceback (most recent call last):
     metasched.records.errors.InputError: --checkpoint is -3, expected seconds from 1e-06 to 1e+09

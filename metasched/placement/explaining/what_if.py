@@ -19,8 +19,7 @@ def drained(clusters: Sequence[ClusterState], nodes: Collection[str]) -> tuple[C
 
     Raises
     ------
-    InputError
-        When a node is in none of the clusters.
+    InputError : when a node is in none of the clusters.
 
     Examples
     --------

@@ -54,8 +54,6 @@ def with_forecast(cluster: ClusterState, forecast: Sets, places: Ints) -> Cluste
 def places_of(nodes: Iterable[str], known: Sequence[str]) -> Ints:
     """The number of each node among those known, -1 where it is not.
 
-    Examples
-    --------
     >>> places_of(["n0", "n1", "n2"], ["n2", "n0"]).tolist()
     [1, -1, 0]
     """

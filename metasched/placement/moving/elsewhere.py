@@ -121,8 +121,7 @@ def advise_running(
 
     Raises
     ------
-    InputError
-        When its cluster, its nodes or its model are not known.
+    InputError : when its cluster, its nodes or its model are not known.
     """
     home = _Home.of(job, clusters, predictors)
     held = [each for each in clusters if each.name in (job.cluster, *job.overlapping)]
@@ -192,8 +191,7 @@ class _Home:
 
         Raises
         ------
-        InputError
-            When its cluster, its nodes or its model are not known.
+        InputError : when its cluster, its nodes or its model are not known.
         """
         state = next((each for each in clusters if each.name == job.cluster), None)
         if state is None or job.cluster not in predictors:
@@ -224,8 +222,6 @@ def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
     With ``a`` of a processor for a new process 1/a processes compete for it, see
     :func:`metasched.placement.loads.recent_placements.with_recent_placements`.
 
-    Examples
-    --------
     >>> busy = ClusterState.make("c", ["n0", "n1"], processors=[0, 2], available_cpu=[0.25, 1.0], jobs=1)
     >>> job = Mover(1000.0, "c", ("n0", "n1"), (2, 2), elapsed=600.0)
     >>> without = vacated(busy, job)

@@ -131,8 +131,7 @@ class _Compared:
 
     Raises
     ------
-    SlowError
-        When there is no set, none with a finite time, or too many to compare.
+    SlowError : when there is no set, none with a finite time, or too many to compare.
     """
 
     def __init__(self, fronts: Sequence[Fronts], predictors: Mapping[str, Predictor], question: Question) -> None:

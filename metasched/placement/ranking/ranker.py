@@ -57,10 +57,8 @@ def rank(
 
     Raises
     ------
-    InfeasibleError
-        When the constraints leave no resource set.
-    InputError
-        When energy alone or a power cap counts, and the energy of runs on a cluster is unknown.
+    InfeasibleError : when the constraints leave no resource set.
+    InputError : when energy alone or a power cap counts, and the energy of runs on a cluster is unknown.
     """
     rotation = question.rotation
     known: list[tuple[list[ClusterState], Ranking]] = []

@@ -23,8 +23,7 @@ def energy_by_hardware(found: Prediction, entry: Entry, processors: int, per_nod
 
     Raises
     ------
-    InputError
-        When the entry gives no power.
+    InputError : when the entry gives no power.
 
     Examples
     --------

@@ -260,8 +260,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
 
         Raises
         ------
-        InputError
-            When no run recorded its energy.
+        InputError : when no run recorded its energy.
         """
         state = self.state
         log_time, spread = self.times.state.predict(n, p, cpu, bw)
@@ -421,8 +420,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
 
         Raises
         ------
-        InputError
-            When no run recorded its energy.
+        InputError : when no run recorded its energy.
         """
         power, inputs = self._power_asked(n, p, cpu, bw)
         return power.predict(*inputs)

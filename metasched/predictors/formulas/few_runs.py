@@ -37,8 +37,6 @@ class SimpleModel:
 def supports_search(runs: Observations) -> bool:
     """Whether the runs are enough for the full search over both terms.
 
-    Examples
-    --------
     >>> supports_search(Observations.of([100.0], [1], [1.0], [100.0], [2.0]))
     False
     """
@@ -52,8 +50,6 @@ def supports_search(runs: Observations) -> bool:
 def simplest_model(runs: Observations) -> SimpleModel:
     """Choose the simplest model by relative least squares.
 
-    Examples
-    --------
     >>> model = simplest_model(Observations.of([100.0], [1], [1.0], [100.0], [2.0]))
     >>> model.assumptions[0]
     'only 1 problem size was run: time is assumed to grow in proportion to N'

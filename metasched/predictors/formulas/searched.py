@@ -20,8 +20,6 @@ def searched_list(runs: Observations) -> SortedList:
 
     What was found for the last sets of runs is kept: a search takes as long as many predictions, and pages repeat it.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> n, p = np.tile(np.linspace(100, 900, 9), 3), np.repeat([1, 2, 4], 9)
     >>> found = searched_list(Observations.of(n, p, np.ones(27), np.full(27, 90.0), 1e-3 * n**2 / p))

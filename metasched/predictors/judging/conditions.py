@@ -45,8 +45,6 @@ def predict(predictor: Predictor, expected: Expected, level: float) -> Predictio
 def observed(run: Run, predictor: Predictor, level: float) -> Expected:
     """The two minima as they were measured during the run, see ``Run.request``: the model alone is to blame.
 
-    Examples
-    --------
     >>> from metasched.predictors.judging.peers import RidgeQuadratic
     >>> observed(Run("cg", "c8", 100, 2, 0.5, 80.0, 3.0), RidgeQuadratic(), 0.9).request.available_cpu
     0.5

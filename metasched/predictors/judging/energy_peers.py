@@ -36,8 +36,6 @@ class _OverTimes(ByColumns):
 class ByRegression(_OverTimes):
     """A regression of energies, with clocks and settings among its inputs, beside one of times.
 
-    Examples
-    --------
     >>> runs = [
     ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n)})
     ...     for n in (100, 200, 400)
@@ -78,8 +76,6 @@ class ByRegression(_OverTimes):
 class MeanPower(_OverTimes):
     """The mean power of the learned runs times the times predicted by the metered method.
 
-    Examples
-    --------
     >>> runs = [
     ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n / p)})
     ...     for n in range(100, 900, 100)

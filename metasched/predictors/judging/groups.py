@@ -56,8 +56,7 @@ def groups(runs: Iterable[Run], training: int | None = None, seed: int = 0) -> t
 
     Raises
     ------
-    InputError
-        When training runs are asked for that no group has.
+    InputError : when training runs are asked for that no group has.
 
     Examples
     --------
@@ -126,8 +125,7 @@ def judged_groups(
 
     Raises
     ------
-    InputError
-        When there is none.
+    InputError : when there is none.
     """
     with Located(f"{where}, --training"):
         every = groups(runs, training, seed)
@@ -156,8 +154,6 @@ def draw(runs: Sequence[Run], count: int, seed: int) -> list[Run]:
 
     From four on they have at least two problem sizes and two processor counts, if there are two to choose from.
 
-    Examples
-    --------
     >>> runs = [Run("cg", "c8", n, 1 if n > 1 else 2, 1.0, 90.0, 1.0) for n in range(1, 100)]
     >>> sorted({run.processors for run in draw(runs, 4, seed=7)})
     [1, 2]

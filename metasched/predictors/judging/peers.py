@@ -30,8 +30,6 @@ SERIAL_SHARES = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 81)))
 class PowerLaw(LogRegression):
     """A product of powers of N / P, P, available CPU and bandwidth.
 
-    Examples
-    --------
     >>> from metasched.records import Request, Run
     >>> runs = [Run("cg", "c8", n, p, 0.9, 90.0, 1e-3 * n**2 / p) for n in (100, 200, 400) for p in (1, 2, 4)]
     >>> round(PowerLaw().fit(runs).predict(Request(300, 2, 0.9, 90.0)).execution_time, 1)
@@ -54,8 +52,6 @@ class PowerLaw(LogRegression):
 class RidgeQuadratic(PowerLaw):
     """Ridge regression on quadratic features of the logarithms.
 
-    Examples
-    --------
     >>> from metasched.records import Request, Run
     >>> runs = [Run("cg", "c8", n, p, 0.9, 90.0, 1e-3 * n**2 / p) for n in (100, 200, 400) for p in (1, 2, 4)]
     >>> round(RidgeQuadratic().fit(runs).predict(Request(300, 2, 0.9, 90.0)).execution_time, 1)
@@ -69,8 +65,6 @@ class RidgeQuadratic(PowerLaw):
 class GaussianProcess(LogRegression):
     """A Gaussian process with squared-exponential kernel on the logarithms.
 
-    Examples
-    --------
     >>> from metasched.records import Request, Run
     >>> runs = [Run("cg", "c8", n, p, 0.9, 90.0, 1e-3 * n**2 / p) for n in range(100, 900, 100) for p in (1, 2, 4)]
     >>> 43 < GaussianProcess().fit(runs).predict(Request(300, 2, 0.9, 90.0)).execution_time < 47
@@ -109,8 +103,6 @@ class GaussianProcess(LogRegression):
 class Amdahl(LogRegression):
     """Amdahl's law with one serial share s: A N^a (s + (1 - s) / P) / CPU, fitted by least squares of log time.
 
-    Examples
-    --------
     >>> from metasched.records import Request, Run
     >>> runs = [Run("cg", "c8", n, p, 1.0, 90.0, n * (0.1 + 0.9 / p)) for n in (100, 200, 400) for p in (1, 2, 4)]
     >>> round(Amdahl().fit(runs).predict(Request(1000, 9, 1.0, 90.0)).execution_time)

@@ -16,8 +16,6 @@ class BackgroundSearch(Generic[Found]):
 
     A search that fails is logged and forgotten: the model in use stays in use.
 
-    Examples
-    --------
     >>> search = BackgroundSearch()
     >>> search.start(lambda: 6 * 7)
     True

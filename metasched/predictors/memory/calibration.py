@@ -81,8 +81,7 @@ class Calibration:
 
         Raises
         ------
-        InputError
-            When the level is not between 0 and 1.
+        InputError : when the level is not between 0 and 1.
         """
         if level not in self._reach:
             check_level("level", level)

@@ -16,8 +16,6 @@ FAR = 2.0
 class Domain:
     """The smallest and largest problem size and processor count learned.
 
-    Examples
-    --------
     >>> Domain.of([Run("cg", "c8", n, 4, 1.0, 90.0, 1.0) for n in (100, 200)]).warnings(Request(900, 4, 1.0, 90.0))
     ('problem_size 900 is 4.5 times the largest learned (200)',)
     """

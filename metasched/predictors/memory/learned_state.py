@@ -13,8 +13,6 @@ State = TypeVar("State")
 class LearnedState(Generic[State]):
     """A predictor with a ``state`` once it was fitted.
 
-    Examples
-    --------
     >>> class Mean(LearnedState[float]):
     ...     def fit(self, times):
     ...         self.state = sum(times) / len(times)

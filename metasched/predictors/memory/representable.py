@@ -15,8 +15,6 @@ LARGEST_DIGITS = 36
 def representable(run: Run) -> bool:
     """Whether powers of a run's numbers stay within double precision, as those of every real run do.
 
-    Examples
-    --------
     >>> representable(Run("a", "c", 1e300, 1, 1.0, 90.0, 1e-300))
     False
     >>> representable(Run("a", "c", 100, 1, 1.0, 90.0, 7.0, extra={"parameter:tolerance": "5e-324"}))

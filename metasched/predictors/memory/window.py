@@ -108,8 +108,6 @@ def _most_crowded(sizes: Floats) -> int:
 def measured(runs: Iterable[Run]) -> Observations:
     """The same columns with NaN where a minimum was not measured.
 
-    Examples
-    --------
     >>> measured([Run("cg", "c8", 100, 2, float("nan"), 90.0, 7.0)]).cpu
     array([nan])
     """
@@ -121,8 +119,6 @@ def measured(runs: Iterable[Run]) -> Observations:
 def observations(runs: Iterable[Run]) -> Observations:
     """Columns of the five numbers that the mathematics needs of each run; unmeasured minima as in ``Run.request``.
 
-    Examples
-    --------
     >>> observations([Run("cg", "c8", 100, 2, 0.5, 90.0, 7.0)]).time
     array([7.])
     """

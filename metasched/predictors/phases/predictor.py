@@ -130,8 +130,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
 
         Raises
         ------
-        InputError
-            When a load is impossible.
+        InputError : when a load is impossible.
         """
         state = self.state
         shape = (len(state.phases), np.shape(available_cpu)[-1])

@@ -50,8 +50,6 @@ class WorkProfile:
     def of(cls, runs: Sequence[Sequence[PhaseMark]]) -> WorkProfile:
         """Learn a density from the marks of one phase, those of each run together.
 
-        Examples
-        --------
         >>> marks = [PhaseMark("1", pid, 0.5, 90.0, 3.0 * (1.0 + pid)) for pid in range(8)]
         >>> WorkProfile.of([marks, marks]).share(np.array([0, 7]), 8).round(1)
         array([0.2, 1.8])

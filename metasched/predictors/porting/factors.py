@@ -122,8 +122,7 @@ def bandwidth_factor(misfit: Misfit, reference_misfit: float, runs: int) -> Fact
 
     Raises
     ------
-    InputError
-        When the formula is not defined at all of the dedicated runs.
+    InputError : when the formula is not defined at all of the dedicated runs.
     """
     if not all(math.isfinite(each) for each in (reference_misfit, *map(misfit, (-FARTHEST, 0.0, FARTHEST)))):
         raise InputError("the reference's formula is not defined at some dedicated runs, expected it at all of them")

@@ -11,8 +11,6 @@ from metasched.predictors.robust.structure import Structure
 def texts(formula: Structure) -> tuple[str, str]:
     """Both terms as text, computation and then communication; N, P, cpu and bw as they are.
 
-    Examples
-    --------
     >>> from metasched.predictors.robust.structure import Numbers
     >>> made = Numbers(np.log(10.0), 2.0, np.log(1e-9), 1.0, 1.0, np.log(1e-9), 0.0, 0.0, 1.0, 0.0)
     >>> texts(Structure(made, size=1000.0, processors=1.0, bandwidth=90.0))

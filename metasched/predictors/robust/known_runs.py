@@ -68,8 +68,6 @@ def borrowed(lent: Iterable[Run], own: int) -> tuple[Run, ...]:
 
     They are :data:`BORROWED`, and two fewer for each own run, so that they are gradually replaced.
 
-    Examples
-    --------
     >>> runs = [Run("cg", c, n, 1, 1.0, 90.0, 1.0) for c, most in (("a", 200), ("b", 3)) for n in range(1, most)]
     >>> [run.cluster for run in borrowed(runs, own=46)]
     ['a', 'a', 'b', 'b']

@@ -16,8 +16,6 @@ HARDLY = 0.1
 def notes_on(runs: Observations) -> tuple[str, ...]:
     """The assumptions about what the runs do not determine, each a clause for the user.
 
-    Examples
-    --------
     >>> notes_on(Observations.of([100.0], [1], [1.0], [90.0], [2.0]))[1]
     '1 run on 1 processor count with 1 problem size: how time grows with N and falls with P is mostly assumed'
     """
@@ -42,8 +40,6 @@ def notes_on(runs: Observations) -> tuple[str, ...]:
 def assumed_effects(runs: Observations) -> tuple[str, ...]:
     """The loads whose effect runs cannot tell, as they hardly varied, each a clause for the user.
 
-    Examples
-    --------
     >>> assumed_effects(Observations.of([100.0, 200.0], [2, 2], [1.0, 0.5], [90.0, 90.0], [2.0, 3.0]))
     ('available bandwidth hardly varied in the runs: its effect is assumed',)
     """

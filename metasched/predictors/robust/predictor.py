@@ -63,8 +63,7 @@ class RobustPredictor(RobustLearner, ByColumns):
 
         Raises
         ------
-        InputError
-            When the time of a placement that is asked about cannot be predicted.
+        InputError : when the time of a placement that is asked about cannot be predicted.
         """
         for request in asked:
             self.predict(request)

@@ -67,8 +67,6 @@ LEAST = np.array([0.0 if name in ("speedup", "cpu", "bandwidth", "waiting") else
 def prior_means(fewest: float) -> Numbers:
     """Prior means of the parameters of runs on ``fewest`` processors and more.
 
-    Examples
-    --------
     >>> prior_means(1.0) == PRIOR, round(float(np.exp(prior_means(256.0).communication)), 2)
     (True, 3.84)
     """

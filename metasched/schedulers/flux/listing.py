@@ -28,8 +28,6 @@ _WAITS, _RUNS = frozenset({"DEPEND", "PRIORITY", "SCHED"}), frozenset({"RUN", "C
 def cores(document: Any) -> dict[str, int]:
     """Cores of each node of a set of resources; empty if the set is.
 
-    Examples
-    --------
     >>> lite = [{"rank": "0", "children": {"core": "0-3"}}, {"rank": "1-2", "children": {"core": "0,2-3"}}]
     >>> cores({"version": 1, "execution": {"R_lite": lite, "nodelist": ["n[1-2],m1"]}})
     {'n1': 4, 'n2': 3, 'm1': 3}

@@ -19,8 +19,6 @@ _ALONE = frozenset(
 def script_at(words: Sequence[str]) -> int:
     """The place of the command or script, after the subcommand and its options.
 
-    Examples
-    --------
     >>> script_at(["submit", "-n", "4", "--queue=fast", "-x", "cg", "-n", "9"])
     5
     """
@@ -35,8 +33,6 @@ def script_at(words: Sequence[str]) -> int:
 def asked_for(words: Sequence[str]) -> JobRequest:
     """What the words ask for.
 
-    Examples
-    --------
     >>> asked = asked_for(["submit", "-n4", "--setattr=user.metasched=app=cg,n=900", "-q", "fast", "cg", "-n", "9"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('fast',))
@@ -58,8 +54,6 @@ def asked_for(words: Sequence[str]) -> JobRequest:
 def placed(words: Sequence[str], queue: str) -> list[str]:
     """The words with a queue, which is the last option and so overrides another one.
 
-    Examples
-    --------
     >>> placed(["submit", "-q", "slow", "cg"], "fast")
     ['submit', '-q', 'slow', '--queue=fast', 'cg']
     """

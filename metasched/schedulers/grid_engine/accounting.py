@@ -26,8 +26,6 @@ _REQUESTS, _LIMIT = slice(39, -5), re.compile(r"(?:^|[ ,])h_rt=([\d:]+)")
 def read_line(line: str) -> AccountedJob | None:
     """The job of a line; None for comments, lines that are not whole, and the processes of a parallel job.
 
-    Examples
-    --------
     >>> line = "new:n2:root:ann:cg:7:sge:0:100:110:118:0:0:8" + 17 * ":0" + ":NONE:staff:mpi:5:0:0:0:0"
     >>> line += ":-pe mpi 5 -l h_rt=1:0:0:0:NONE:0:0:0"
     >>> job = read_line(line)
@@ -55,8 +53,7 @@ def read_accounting(path: Path) -> Iterator[AccountedJob]:
 
     Raises
     ------
-    RuntimeError
-        When it cannot be read; no file at all is one without jobs.
+    RuntimeError : when it cannot be read; no file at all is one without jobs.
     """
     try:
         with path.open("rb") as file:

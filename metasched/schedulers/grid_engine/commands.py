@@ -32,8 +32,7 @@ class GridEngineCommands(Commands):
 
         Raises
         ------
-        RuntimeError
-            When it fails, or prints something else.
+        RuntimeError : when it fails, or prints something else.
         """
         try:
             return parsed(self.run(*words))
@@ -46,8 +45,7 @@ def parsed(text: str) -> ElementTree.Element:
 
     Raises
     ------
-    ValueError
-        When it is none.
+    ValueError : when it is none.
 
     Examples
     --------

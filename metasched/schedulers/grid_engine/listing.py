@@ -28,8 +28,7 @@ def read_listing(document: ElementTree.Element) -> Listing:
 
     Raises
     ------
-    ValueError
-        When a part of it is not what it should be.
+    ValueError : when a part of it is not what it should be.
 
     Examples
     --------
@@ -114,8 +113,6 @@ def moment(text: str) -> float | None:
 def megabytes(text: str) -> float:
     """A size such as 23.541G in MB of 1024 KB; NaN where there is none.
 
-    Examples
-    --------
     >>> megabytes("1.5G"), megabytes("2097152"), megabytes("-")
     (1536.0, 2.0, nan)
     """

@@ -33,8 +33,7 @@ def executor() -> Any:
 
     Raises
     ------
-    ImportError
-        When psij-python is not installed.
+    ImportError : when psij-python is not installed.
     """
     import psij
     from psij.executors.batch.batch_scheduler_executor import (

@@ -17,8 +17,6 @@ _PLACES = frozenset({"env", "pe", "set"})
 def options(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The options of a qsub command, each with its place and its values, without the script and what follows it.
 
-    Examples
-    --------
     >>> list(options(["-cwd", "-pe", "mpi", "2-16", "job.sh", "-q", "own"]))
     [(0, ('-cwd',)), (1, ('-pe', 'mpi', '2-16'))]
     """
@@ -35,8 +33,6 @@ def options(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
 def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of a qsub command, and of the ``#$`` lines of its script, which the command overrides.
 
-    Examples
-    --------
     >>> asked = asked_for(["-ac", "owner=me,metasched=app=cg,n=900", "-pe", "mpi", "4", "-q", "fast,slow", "job.sh"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('fast', 'slow'))
@@ -66,8 +62,6 @@ def asked_for(words: Sequence[str]) -> JobRequest:
 def placed(words: Sequence[str], queue: str) -> list[str]:
     """The words with a queue in place of those that they name.
 
-    Examples
-    --------
     >>> placed(["-q", "fast,slow", "-soft", "-q", "slow", "job.sh", "-q", "own"], "fast")
     ['-q', 'fast', '-soft', '-q', 'slow', 'job.sh', '-q', 'own']
     """
@@ -88,8 +82,6 @@ def comment(context: str) -> str:
     ``qsub -ac metasched=app=cg,n=1400`` makes variables of a context of the words between its commas; those after
     ``metasched`` belong to the mark. The hooks read them in the same way.
 
-    Examples
-    --------
     >>> comment("owner=me,metasched=app=cg,n=1400")
     'metasched:app=cg,n=1400'
     """

@@ -42,8 +42,6 @@ _IDLE, _RUNNING, _HOLD, _COMPLETED, _PARALLEL = 1, (2, 6, 7), 5, 4, 11
 def instances(slots: Any) -> tuple[Instance, ...]:
     """The machines, each with the slots of its jobs.
 
-    Examples
-    --------
     >>> whole = {"Machine": "n1.site", "State": "Unclaimed", "Cpus": 5, "TotalCpus": 8, "TotalMemory": 16000}
     >>> found = instances([whole, whole | {"State": "Claimed", "Cpus": 3}])[0]
     >>> found.queue, found.host, found.slots, found.used, found.up
@@ -125,8 +123,6 @@ def ended(jobs: Any) -> tuple[AccountedJob, ...]:
 def comment(mark: Any) -> str:
     """The mark in a job's ClassAd, in the form of a comment; empty if there is none.
 
-    Examples
-    --------
     >>> comment("app=cg,n=1400")
     'metasched:app=cg,n=1400'
     """

@@ -19,8 +19,6 @@ _LINE = re.compile(r"\s*(?:\+|[Mm][Yy]\.)?(\w{1,100})\s*=\s*(.{0,2000})")
 def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of a condor_submit command, and of its description, which the command overrides.
 
-    Examples
-    --------
     >>> asked = asked_for(["-append", '+Metasched = "app=cg,n=900"', "request_cpus=4", "no-such-description"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ())
@@ -54,8 +52,6 @@ def _values(lines: Iterable[str]) -> dict[str, str]:
 def placed(words: Sequence[str], partition: str) -> list[str]:
     """The words with a partition, which the job transform of `deploy/htcondor/metasched.conf` makes a requirement.
 
-    Examples
-    --------
     >>> placed(["job.sub"], "fast")
     ['-append', '+MetaschedPartition = "fast"', 'job.sub']
     """

@@ -33,8 +33,7 @@ def rules(commands: Commands) -> list[Rule]:
 
     Raises
     ------
-    RuntimeError
-        When OAR does not answer.
+    RuntimeError : when OAR does not answer.
     """
     printed = commands.run("oaradmissionrules", "--show-all", "--full")
     heads = [*_HEAD.finditer(printed)]

@@ -158,8 +158,6 @@ def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[AccountedJob, .
 def comment(command: str) -> str:
     """The text with the mark of a job: the variable at the beginning of its command.
 
-    Examples
-    --------
     >>> comment("METASCHED=app=cg,n=1400 ./cg.sh METASCHED=app=x")
     'metasched:app=cg,n=1400'
     """
@@ -170,8 +168,6 @@ def comment(command: str) -> str:
 def partitions_in(properties: str, attribute: str) -> tuple[str, ...]:
     """The partition that a condition in SQL names; empty if it names none.
 
-    Examples
-    --------
     >>> partitions_in("((cluster = 'new') AND desktop_computing = 'NO') AND drain='NO'", "cluster")
     ('new',)
     """

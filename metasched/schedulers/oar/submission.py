@@ -21,8 +21,6 @@ _LONG = {"-l": "--resource", "-p": "--property"}
 def options(words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
     """The options with their values, and the place of the command behind them.
 
-    Examples
-    --------
     >>> options(["-l", "core=4", "--property=cluster='new'", "-S", "./cg.sh", "-l"])
     ([('--resource', 'core=4'), ('--property', "cluster='new'"), ('-S', '')], 4)
     """

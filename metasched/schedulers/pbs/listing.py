@@ -48,8 +48,6 @@ class Host:
 def hosts(document: Any) -> dict[str, Host]:
     """The hosts that ``pbsnodes`` prints, by their names.
 
-    Examples
-    --------
     >>> vnode = {"state": "free", "resources_available": {"host": "n1", "ncpus": 8, "mem": "1048576kb"},
     ...          "resources_assigned": {"ncpus": 3, "mem": "524288kb"}}
     >>> host = hosts({"nodes": {"n1[0]": vnode}})["n1"]
@@ -175,8 +173,6 @@ def number(name: str) -> str:
 def exit_status(status: int) -> int:
     """A job's exit status as in shells: PBS adds 256 to a signal's number, and it is negative if PBS failed.
 
-    Examples
-    --------
     >>> [exit_status(status) for status in (0, 3, 255, 271, -1, -2)]
     [0, 3, 255, 143, 1, 1]
     """
@@ -186,8 +182,6 @@ def exit_status(status: int) -> int:
 def placed_on(exec_vnode: str) -> dict[str, int]:
     """Processors by host of a job that has started; vnodes are called after their host.
 
-    Examples
-    --------
     >>> placed_on("(n1[0]:ncpus=2:mem=4kb+n1[1]:ncpus=1)+(n2:ncpus=1)")
     {'n1': 3, 'n2': 1}
     """
@@ -201,8 +195,6 @@ def placed_on(exec_vnode: str) -> dict[str, int]:
 def bound_to(select: str) -> frozenset[str]:
     """The hosts of a selection; empty unless each of its chunks names one.
 
-    Examples
-    --------
     >>> sorted(bound_to("1:ncpus=2:host=n1+1:ncpus=1:host=n2")), bound_to("1:ncpus=1:host=n1+4:ncpus=1")
     (['n1', 'n2'], frozenset())
     """
@@ -213,8 +205,6 @@ def bound_to(select: str) -> frozenset[str]:
 def freed(select: str) -> str:
     """The selection without hosts.
 
-    Examples
-    --------
     >>> freed("1:ncpus=2:host=n1+1:ncpus=1:host=n2:mem=1gb")
     '1:ncpus=2+1:ncpus=1:mem=1gb'
     """
@@ -224,8 +214,6 @@ def freed(select: str) -> str:
 def moment(text: Any) -> float | None:
     """A time such as ``Wed Apr 14 23:34:17 2021``, of this host's zone, in s since 1970; None where there is none.
 
-    Examples
-    --------
     >>> moment("yesterday") is None
     True
     """
@@ -238,8 +226,6 @@ def moment(text: Any) -> float | None:
 def megabytes(text: Any) -> float:
     """A size such as 527672488kb in MB of 1024 KB.
 
-    Examples
-    --------
     >>> megabytes("2gb"), megabytes("2048kb")
     (2048.0, 2.0)
     """

@@ -17,8 +17,6 @@ VARIABLE = "METASCHED"
 def options(words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
     """The options of a qsub command with their values, and the place of its script; none where one is not known.
 
-    Examples
-    --------
     >>> options(["-q", "new", "-lncpus=4", "-V", "job.sh", "-q", "own"])
     ([('-q', 'new'), ('-l', 'ncpus=4'), ('-V', '')], 4)
     """
@@ -32,8 +30,6 @@ def options(words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
 def processors(select: str) -> int:
     """The number of processors of a selection of chunks; one if there is no selection.
 
-    Examples
-    --------
     >>> processors("2:ncpus=4:mpiprocs=4+ncpus=1"), processors("3"), processors("x:ncpus=many")
     (9, 3, 1)
     """
@@ -48,8 +44,6 @@ def processors(select: str) -> int:
 def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of a qsub command, and of the ``#PBS`` lines of its script, which the command overrides.
 
-    Examples
-    --------
     >>> asked = asked_for(["-v", "METASCHED=app=cg:n=900", "-l", "select=2:ncpus=2", "-q", "new", "job.sh"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('new',))
@@ -72,8 +66,6 @@ def asked_for(words: Sequence[str]) -> JobRequest:
 def placed(words: Sequence[str], queue: str) -> list[str]:
     """The words with a queue in place of the one that they name.
 
-    Examples
-    --------
     >>> placed(["-q", "slow", "-V", "job.sh", "-q", "own"], "fast")
     ['-q', 'fast', '-V', 'job.sh', '-q', 'own']
     """
@@ -91,8 +83,6 @@ def placed(words: Sequence[str], queue: str) -> list[str]:
 def comment(mark: str) -> str:
     """The mark in a job's variable, in the form of a comment; empty if there is none.
 
-    Examples
-    --------
     >>> comment("app=cg:n=1400:placement=0f")
     'metasched:app=cg,n=1400,placement=0f'
     """

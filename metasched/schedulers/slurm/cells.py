@@ -21,8 +21,6 @@ def nodes_in(cell: str) -> tuple[str, ...]:
 def number_in(cell: str) -> float | None:
     """A whole number; None where there is none.
 
-    Examples
-    --------
     >>> number_in("100"), number_in("0"), number_in("²"), number_in("N/A")
     (100.0, 0.0, None, None)
     """
@@ -32,8 +30,6 @@ def number_in(cell: str) -> float | None:
 def count_in(cell: str) -> int | None:
     """A whole number of processors, nodes or megabytes; None where there is none, as for UNLIMITED.
 
-    Examples
-    --------
     >>> count_in("4"), count_in("UNLIMITED"), count_in("9" * 400)
     (4, None, None)
     """
@@ -43,8 +39,6 @@ def count_in(cell: str) -> int | None:
 def seconds_in(cell: str) -> float | None:
     """A time in seconds since 1970; None where there is none, for which Slurm also prints 0.
 
-    Examples
-    --------
     >>> seconds_in("100"), seconds_in("0"), seconds_in("Unknown")
     (100.0, None, None)
     """

@@ -57,8 +57,7 @@ class SlurmCommands(Commands):
 
         Raises
         ------
-        RuntimeError
-            When it fails, or prints something else.
+        RuntimeError : when it fails, or prints something else.
         """
         mark = f"|{secrets.token_hex(8)}|"
         if words[0] == "sacct":

@@ -28,8 +28,6 @@ Counts = Mapping[tuple[str, str], int]
 def counts(text: str) -> Counts:
     """The generic resources that a text names; those of a type are not counted again where no type is stated.
 
-    Examples
-    --------
     >>> counts("cpu=2,mem=1G,gres/gpu=3,gres/gpu:a100=2")
     {('gpu', ''): 1, ('gpu', 'a100'): 2}
     >>> counts("gpu:a100:2(S:0,1),fpga"), counts("gres:gpu:2"), counts("(null)")
@@ -53,8 +51,6 @@ def counts(text: str) -> Counts:
 def typed(found: Counts, nodes: Iterable[Counts]) -> Counts:
     """The same, with the type that its nodes have where none is stated and all of theirs are alike.
 
-    Examples
-    --------
     >>> typed({("gpu", ""): 2}, [{("gpu", "a100"): 4}, {}])
     {('gpu', 'a100'): 2}
     >>> typed({("gpu", ""): 2}, [{("gpu", "a100"): 4}, {("gpu", "v100"): 4}])
@@ -71,8 +67,6 @@ def typed(found: Counts, nodes: Iterable[Counts]) -> Counts:
 def had(asked: Counts, allocated: Counts) -> Counts:
     """The allocated resources of a job, as far as they are counted, else the requested ones.
 
-    Examples
-    --------
     >>> had({("gpu", "a100"): 0, ("fpga", ""): 1}, {("gpu", ""): 2})
     {('fpga', ''): 1, ('gpu', 'a100'): 2}
     """
@@ -90,8 +84,6 @@ def had(asked: Counts, allocated: Counts) -> Counts:
 def requested(row: Mapping[str, str], nodes: int) -> Counts:
     """What a job asked for, as squeue reports it; 0 of what it asked for by the socket, whose number is unknown.
 
-    Examples
-    --------
     >>> row = dict.fromkeys(("tres-per-job", "tres-per-socket", "tres-per-task"), "N/A") | {"NumTasks": "4"}
     >>> requested(row | {"tres-per-node": "gres:gpu:a100:2"}, 3)
     {('gpu', 'a100'): 6}
@@ -128,8 +120,6 @@ def uncounted(accounting: str, nodes: Iterable[Counts]) -> bool:
 def devices(found: Counts) -> Devices:
     """The parameters that distinguish runs with such resources.
 
-    Examples
-    --------
     >>> devices({("gpu", "a100"): 2}), devices({("gpu", ""): 1, ("fpga", ""): 1}), devices({})
     ((('gpu', 'a100'), ('gpus', 2.0)), (('gpu', 'unknown'), ('gpus', 1.0), ('gres', 'fpga')), ())
     """

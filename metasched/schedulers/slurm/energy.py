@@ -66,8 +66,6 @@ class MeteredJob:
 def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, MeteredJob]:
     """Jobs by their numbers, from rows of :data:`COLUMNS` of jobs and their steps; what did not run is left out.
 
-    Examples
-    --------
     >>> job = {"JobIDRaw": "3", "AllocCPUS": "2", "NodeList": "n1", "Start": "100", "End": "200",
     ...        "TotalCPU": "01:30.500", "ConsumedEnergyRaw": "0"}
     >>> accounted([job, job | {"JobIDRaw": "3.batch", "ConsumedEnergyRaw": "5000"}])["3"]

@@ -72,8 +72,7 @@ class JobEnergies:
 
         Raises
         ------
-        RuntimeError
-            When it does not answer.
+        RuntimeError : when it does not answer.
         """
         return accounted(self._commands.table(COLUMNS, "sacct", "--allusers", *words))
 

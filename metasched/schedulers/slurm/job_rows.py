@@ -57,8 +57,6 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
 def accounted_jobs(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
     """The rows of the accounting with one for each job, which says by ``Resized`` whether its nodes changed.
 
-    Examples
-    --------
     >>> accounted_jobs([{"JobIDRaw": "7", "State": "RESIZING"}, {"JobIDRaw": "7", "State": "COMPLETED"}])
     [{'JobIDRaw': '7', 'State': 'COMPLETED', 'Resized': 'yes'}]
     """
@@ -196,8 +194,6 @@ def _status(text: str) -> int:
 def started_job(row: Mapping[str, str], now: float) -> StartedJob | None:
     """The job in a row of squeue; None where it is not whole.
 
-    Examples
-    --------
     >>> row = {"JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0",
     ...        "NodeList": "n[1-2]", "NumCPUs": "5", "cpus-per-task": "1", "TimeLimit": "5:00", "StartTime": "100",
     ...        "Comment": "metasched:app=cg,n=1400"}

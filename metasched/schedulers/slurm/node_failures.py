@@ -22,10 +22,8 @@ def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRa
 
     Raises
     ------
-    RuntimeError
-        When Slurm's commands fail.
-    InputError
-        When its records go back no time at all.
+    RuntimeError : when Slurm's commands fail.
+    InputError : when its records go back no time at all.
     """
     now = time.time() if now is None else now
     query = "show", "event", f"start={local_time(now - WINDOW)}", "format=nodename,timestart,timeend,state"

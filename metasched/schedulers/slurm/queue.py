@@ -24,8 +24,6 @@ RUNNING = frozenset({"RUNNING", "CONFIGURING"})
 def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
     """The job in a row of the ``COLUMNS``; None where it neither runs nor waits, or is not reported in full.
 
-    Examples
-    --------
     >>> row = dict.fromkeys(COLUMNS, "N/A") | {"JobID": "7", "State": "RUNNING", "Partition": "p", "NumCPUs": "4"}
     >>> job = queued_job(row | {"TimeUsed": "8:20", "TimeLimit": "10:00", "NodeList": "n[1-2]"})
     >>> job.ran, job.nodes
@@ -51,8 +49,6 @@ def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
 def executable_of(command: str) -> str:
     """The base name of the script or program of a command line, without its arguments.
 
-    Examples
-    --------
     >>> executable_of("/home/ada/cases/solve.sh 400 --fast"), executable_of("")
     ('solve.sh', '')
     """

@@ -41,8 +41,7 @@ class Remembered(Generic[Answer]):
 
         Raises
         ------
-        RuntimeError
-            When it is not remembered, and Slurm does not answer.
+        RuntimeError : when it is not remembered, and Slurm does not answer.
         """
         if time.monotonic() - self._asked_at > self._seconds:
             self._known = [self._ask()]

@@ -22,8 +22,6 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     A job that requests GPUs or other generic resources is taken for none of its application: where there are some is
     for Slurm to say.
 
-    Examples
-    --------
     >>> asked = asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script", "-n8"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('fast', 'slow'))
@@ -63,8 +61,6 @@ def _own_name() -> str:
 def placed(words: Sequence[str], partition: str) -> list[str]:
     """The words with a partition, which is the last option and so overrides others and the script.
 
-    Examples
-    --------
     >>> placed(["-pfast,slow", "job.sh", "-p", "own"], "slow")
     ['-pfast,slow', '--partition=slow', 'job.sh', '-p', 'own']
     """

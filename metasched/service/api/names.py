@@ -12,8 +12,6 @@ NAMED = ("users", "doubted")
 def without_names(document: Any, known: Collection[str]) -> Any:
     """A model's document with numbers instead of names of users, except known ones; it predicts the same.
 
-    Examples
-    --------
     >>> without_names({"model": {"users": ["bob", "alice", "", "bob"], "doubted": ["bob"]}}, {"alice"})
     {'model': {'users': ['user 1', 'alice', '', 'user 1'], 'doubted': ['user 1']}}
     """

@@ -55,8 +55,7 @@ def peer_of(connection: socket.socket) -> Peer:
 
     Raises
     ------
-    OSError
-        When the system does not say.
+    OSError : when the system does not say.
     """
     _, user, group = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     more = b""

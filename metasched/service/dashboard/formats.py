@@ -11,8 +11,6 @@ from metasched.plain_numbers import number_of
 def ago(age: float) -> str:
     """How long ago something was, from its age (s), NaN where it never was.
 
-    Examples
-    --------
     >>> [ago(age) for age in (math.nan, -1.0, 42.0, 300.0, 9000.0, 200_000.0)]
     ['never', 'now', '42 s ago', '5 min ago', '2 h ago', '2 days ago']
     """
@@ -37,8 +35,6 @@ def moment(at: float | None) -> str:
 def figure(value: float) -> float:
     """A number with as many digits as a picture can show.
 
-    Examples
-    --------
     >>> figure(0.123456), figure(93.4567)
     (0.1235, 93.46)
     """

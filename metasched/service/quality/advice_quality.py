@@ -184,8 +184,6 @@ class Report:
 class Ledger:
     """The last finished jobs that advice was given for, in memory: a question about quality reads no database.
 
-    Examples
-    --------
     >>> ledger = Ledger()
     >>> ledger.add(Settled(False, True, actual=10.0, advised=11.0, inside=True, there=10.0, application="cg"))
     >>> ledger.add(Settled(failed=True, application="lu"))

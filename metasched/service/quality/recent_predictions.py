@@ -43,8 +43,6 @@ class JudgedRun:
 class RecentPredictions:
     """The last runs of each application on each platform, each predicted before it was learned from, with its loads.
 
-    Examples
-    --------
     >>> from metasched.records import Interval
     >>> track = RecentPredictions()
     >>> track.note(Run("cg", "c8", 1400, 4, 0.8, 93.5, 10.0), Prediction(11.0, Interval(9.0, 12.0, 0.9), "a model"))

@@ -138,8 +138,6 @@ class Step:
 def next_step(mode: Mode, verdict: Verdict) -> Step:
     """What to do in a mode after a verdict.
 
-    Examples
-    --------
     >>> next_step("shadow", Verdict("act", "")).command, next_step("act", Verdict("act", "")).command
     ('metasched mode act', '')
     """

@@ -128,8 +128,7 @@ class JobHistory:
 
         Raises
         ------
-        StoreError
-            When the database cannot be read: they are learned the next time.
+        StoreError : when the database cannot be read: they are learned the next time.
         """
         if not self.ready:
             return
@@ -295,8 +294,7 @@ class JobHistory:
 
         Raises
         ------
-        StoreError
-            When the database does not take them.
+        StoreError : when the database does not take them.
         """
         with self._storing:
             stored = self._store.past_jobs.add(log, cluster, self.called)
@@ -315,8 +313,7 @@ class JobHistory:
 
         Raises
         ------
-        StoreError
-            When the database does not take them.
+        StoreError : when the database does not take them.
         """
         return self._store.past_jobs.add(log, cluster, self.called)
 
@@ -351,8 +348,7 @@ class JobHistory:
 
         Raises
         ------
-        InputError
-            When nothing is known of the cluster, or there are several and none is named.
+        InputError : when nothing is known of the cluster, or there are several and none is named.
         """
         usual = self.usual(user, cluster)
         job = submission(

@@ -81,8 +81,6 @@ _MISSING = np.full((1, 2), np.nan)
 class LoadForecaster:
     """The record, and the forecasts that were last made of it.
 
-    Examples
-    --------
     A node that is busy every other half minute is half free over the next hour.
 
     >>> forecaster = LoadForecaster()
@@ -190,8 +188,6 @@ class LoadForecaster:
 def nearest_horizon(horizon: float) -> int:
     """The number of the horizon in the ladder that is nearest, as a factor.
 
-    Examples
-    --------
     >>> [nearest_horizon(seconds) for seconds in (1.0, 100.0, 200.0, 1e6)]
     [0, 0, 1, 3]
     """

@@ -40,8 +40,6 @@ class Row:
 class LoadHistory:
     """Rows of every cluster, at two paces.
 
-    Examples
-    --------
     >>> traces = LoadHistory()
     >>> state = ClusterState.make("c", ["n0", "n1"], available_cpu=[0.5, 1.0], available_bandwidth=100.0)
     >>> for now in (0.0, 5.0, 20.0):

@@ -71,8 +71,7 @@ class ModeSwitch:
 
         Raises
         ------
-        StoreError
-            When it could not be noted: then it does not hold either.
+        StoreError : when it could not be noted: then it does not hold either.
         """
         change = ModeSet(self._now(), mode, self.configured, by)
         with self._setting:

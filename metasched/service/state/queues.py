@@ -133,8 +133,7 @@ class Queues:
 
         Raises
         ------
-        InputError
-            When no such partition is known.
+        InputError : when no such partition is known.
         """
         found = [name for name, queue in self._queues.items() if source in (None, name)]
         if not found:
@@ -159,8 +158,7 @@ class Queues:
 
         Raises
         ------
-        InputError
-            When no such partition is known, or it has fewer processors.
+        InputError : when no such partition is known, or it has fewer processors.
         """
         name = self.scheduler_of(partition, source)
         line = self._queues[name].lines[partition]

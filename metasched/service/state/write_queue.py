@@ -55,8 +55,6 @@ class _Item:
 class WriteQueue:
     """Stores loads, runs, placements and ended jobs in the order in which they were handed in, kind by kind.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
     >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:

@@ -20,8 +20,6 @@ from metasched.signature.traces.trace import Trace
 def total_instructions(per_process: float, weight: float, processes: int) -> float:
     """All instructions of a phase: those of one process and execution, times weight and processes (Eqs. 2 and 3).
 
-    Examples
-    --------
     >>> total_instructions(2990984267, 999, 256)
     764926280379648
     """
@@ -59,8 +57,6 @@ class GroupOfPhase:
 def instruction_table(trace: Trace, machine: Machine) -> list[GroupOfPhase]:
     """The instruction groups of each phase of a trace; phases without instructions are left out.
 
-    Examples
-    --------
     >>> from metasched.signature.traces.trace import trace_of
     >>> def one(instructions):
     ...     return [("init", ()), *([("compute", (instructions,)), ("barrier", ())] * 10), ("finalize", ())]

@@ -96,8 +96,7 @@ def point(counted: Trace, timed: Trace) -> Point:
 
     Raises
     ------
-    InputError
-        When the traces have other calls than each other.
+    InputError : when the traces have other calls than each other.
     """
     found = []
     for trace in (counted, timed):
@@ -115,8 +114,7 @@ def paces(points: Sequence[Point]) -> tuple[Pace | None, ...]:
 
     Raises
     ------
-    InputError
-        When the runs have different numbers of phases.
+    InputError : when the runs have different numbers of phases.
     """
     if len({len(each.instructions) for each in points}) > 1:
         listed = ", ".join(f"{len(each.instructions)} with {each.processes}" for each in points)

@@ -185,8 +185,6 @@ def factor_value(name: str, env: Env) -> Floats:
 def atom_value(atom: str, env: Env) -> Floats:
     """An atom's value, of the shape that its factors broadcast to; KeyError where a name is not there.
 
-    Examples
-    --------
     >>> atom_value("P0*1/2^i0", {"P0": np.array([8.0]), "i0": np.array([1.0])}).tolist()
     [4.0]
     """
@@ -200,8 +198,6 @@ def atom_value(atom: str, env: Env) -> Floats:
 class Expression:
     """``constant + sum of coefficient * atom``, modulo ``modulus`` where there is one.
 
-    Examples
-    --------
     >>> str(Expression(1.0, ((2.0, "P0"),))), Expression(1.0, ((2.0, "P0"),))({"P0": np.array([4.0])}).tolist()
     ('2 P0 + 1', [9.0])
     """
@@ -271,8 +267,6 @@ class Expression:
     def names(self) -> set[str]:
         """The names that must be known where the expression stands.
 
-        Examples
-        --------
         >>> sorted(Expression(1.0, ((2.0, "1/2^i0*n"), (1.0, "block1:64"))).names)
         ['P1', 'i0', 'n', 'x1']
         """

@@ -14,8 +14,6 @@ from metasched.arrays import Ints
 def beyond_power(count: int) -> int:
     """How many processes there are more than the largest power of two.
 
-    Examples
-    --------
     >>> beyond_power(12), beyond_power(16)
     (4, 0)
     """
@@ -40,8 +38,6 @@ def place_in_fold(ranks: Ints, left: Ints) -> Ints:
 def rank_in_fold(places: Ints, left: Ints) -> Ints:
     """The rank of those that go on.
 
-    Examples
-    --------
     >>> rank_in_fold(np.array([0, 1, 2, 3]), np.array([2])).tolist()
     [1, 3, 4, 5]
     """

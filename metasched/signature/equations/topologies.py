@@ -27,8 +27,6 @@ def _factors(n: int) -> list[int]:
 def balanced(n: int, dimensions: int) -> tuple[int, ...]:
     """Sides as MPI_Dims_create chooses them, longest first: as near to each other as they can be.
 
-    Examples
-    --------
     >>> balanced(12, 2), balanced(256, 3), balanced(1024, 3)
     ((4, 3), (8, 8, 4), (16, 8, 8))
     """
@@ -62,8 +60,6 @@ def _factors_of_simgrid(n: int) -> list[int]:
 def greedy(n: int, dimensions: int, factors: Callable[[int], list[int]] = _factors) -> tuple[int, ...]:
     """Sides as older libraries choose them: the largest factor first, each to the side that is shortest.
 
-    Examples
-    --------
     >>> greedy(36, 2), greedy(36, 3)
     ((6, 6), (4, 3, 3))
     """
@@ -76,8 +72,6 @@ def greedy(n: int, dimensions: int, factors: Callable[[int], list[int]] = _facto
 def as_simgrid(n: int, dimensions: int) -> tuple[int, ...]:
     """Sides as SimGrid's MPI_Dims_create chooses them.
 
-    Examples
-    --------
     >>> as_simgrid(36, 2), as_simgrid(75, 2), as_simgrid(128, 3)
     ((9, 4), (25, 3), (8, 4, 4))
     """
@@ -147,8 +141,6 @@ _EVERYWHERE = 240
 def dimensions_of(topology: str) -> int:
     """How many sides a topology has.
 
-    Examples
-    --------
     >>> dimensions_of("line"), dimensions_of("3 rows"), dimensions_of("grid 0123")
     (1, 2, 4)
     """
@@ -158,8 +150,6 @@ def dimensions_of(topology: str) -> int:
 def coordinates(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
     """The coordinates of ranks, one array a dimension.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> [each.tolist() for each in coordinates(np.arange(6), (2, 3))]
     [[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]]

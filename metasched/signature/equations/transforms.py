@@ -31,8 +31,6 @@ MISSED, MISSED_OF = 2, 1_000
 class WholeForm:
     """``constant + sum of factor * transform(n)``, all whole.
 
-    Examples
-    --------
     >>> WholeForm(-1001, (("sqrt(n)", 1001),))(1024)
     31031
     >>> str(WholeForm(-1, (("sqrt(n)", 2),)))
@@ -119,8 +117,6 @@ def weight_form(counts: Sequence[int], weights: Sequence[int]) -> WholeForm | No
 class PowerLaw:
     """``factor * n^exponent`` with how well it fits; volumes by regression (Table 1).
 
-    Examples
-    --------
     >>> law = PowerLaw(3e8, -1.015)
     >>> int(law(4096))
     64651
@@ -138,8 +134,6 @@ class PowerLaw:
     def fitted(cls, counts: Sequence[float], values: Sequence[float]) -> PowerLaw:
         """The law by least squares of logarithms of values above 0; what is steeper than amounts of work are is noise.
 
-        Examples
-        --------
         >>> PowerLaw.fitted([4, 8, 16], [1e9, 100.0, 1.0]).exponent
         -4.0
         """

@@ -36,8 +36,6 @@ class Collective(NamedTuple):
 def collective_named(name: str, volume: float, count: int) -> Collective:
     """What is measured for an operation of ``count`` processes by its volume.
 
-    Examples
-    --------
     >>> collective_named("alltoallv", 800.0, 8), collective_named("exscan", 8.0, 8)
     (Collective(name='alltoall', size=100.0), Collective(name='scan', size=8.0))
     """
@@ -63,8 +61,6 @@ def grown(processes: Sequence[int], seconds: Sequence[float], count: int) -> flo
 
     No share is below zero; relative errors are least.
 
-    Examples
-    --------
     >>> round(grown([2, 4, 8, 16], [1e-6, 2e-6, 3e-6, 4e-6], 1024) * 1e6, 3)
     10.0
     """

@@ -77,8 +77,7 @@ def planned(application: Application, count: int, cores: int, per_node: int, ins
 
     Raises
     ------
-    InputError
-        When the cores are too few, the rules do not hold, or buffers would be too large.
+    InputError : when the cores are too few, the rules do not hold, or buffers would be too large.
     """
     if cores < FEWEST_CORES:
         raise InputError(f"{cores} cores are given, the synthetic signature needs at least {FEWEST_CORES}")

@@ -71,8 +71,7 @@ class Result:
 
         Raises
         ------
-        InputError
-            When something in it is of another form than ``metasched signature run`` writes.
+        InputError : when something in it is of another form than ``metasched signature run`` writes.
         """
         try:
             rows, grown = document["messages"], document["collectives"]
@@ -192,8 +191,7 @@ def by_synthetic(application: Application, results: Mapping[str, Result]) -> Eng
 
     Raises
     ------
-    InputError
-        When a result is of another application, or two are of one number of processes.
+    InputError : when a result is of another application, or two are of one number of processes.
     """
     own = digest(application)
     known: dict[int, Result] = {}

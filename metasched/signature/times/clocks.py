@@ -57,8 +57,7 @@ def run(
 
     Raises
     ------
-    InputError
-        When processes wait for each other.
+    InputError : when processes wait for each other.
     """
     return _Rounds(trace, found, phases, costs, pace).clocks()
 

@@ -60,8 +60,6 @@ def in_bytes(name: str, numbers: tuple[float, ...]) -> tuple[float, ...]:
 
     Earlier recorders wrote -1, which is what SimGrid writes for types that a program defines, and sends nothing for.
 
-    Examples
-    --------
     >>> in_bytes("gather", (8, 8, 0, -1, -1)), in_bytes("recv", (1, 5, 80, -1)), in_bytes("wait", (0, 1, -1))
     ((8, 8, 0, 6, 6), (1, 5, 80, 6), (0, 1, -1))
     """
@@ -112,8 +110,6 @@ class Shape:
 def some_of(name: str, numbers: Sequence[float]) -> tuple[str, int] | None:
     """An operation among some of the processes: its name in lower case, and how many they are; else None.
 
-    Examples
-    --------
     >>> some_of("allreduce_on", (4, 8, 0, -1)), some_of("allreduce", (8, 0, -1))
     (('allreduce', 4), None)
     """
@@ -131,8 +127,6 @@ def _plain(name: str) -> str:
 def shape_of(name: str, numbers: Sequence[float], tail: bool) -> tuple[Shape, int]:
     """The shape of an action, and the length of its lists.
 
-    Examples
-    --------
     >>> shape, length = shape_of("alltoallv", [3, 1, 2, 3, 1, 2, 0, 0], False)
     >>> shape.numbers, shape.lists, length
     (4, 2, 2)
@@ -232,8 +226,6 @@ class ActionTable:
     def volume(self, action: int) -> float:
         """The bytes that the process itself sends or receives in the action, as far as the trace records them.
 
-        Examples
-        --------
         >>> table = ActionTable()
         >>> table.volume(table.add("send", [1, 0, 10, 0]))
         80.0
@@ -267,8 +259,6 @@ class ActionTable:
     def together(self, action: int, count: int) -> float:
         """The volume of a collective operation of ``count`` processes with parts like that of the action.
 
-        Examples
-        --------
         >>> table = ActionTable()
         >>> table.together(table.add("gatherv", [10, 10, 10, 10, 0, -1, -1]), 3)
         30.0
@@ -278,8 +268,6 @@ class ActionTable:
     def least(self, action: int) -> float:
         """The smallest amount of data or computation in an action; 0 where it has none.
 
-        Examples
-        --------
         >>> table = ActionTable()
         >>> table.least(table.add("send", [1, 0, -8, -1])), table.least(table.add("bcast_on", [4, 12, -333, -1]))
         (-8, 4)

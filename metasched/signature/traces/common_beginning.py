@@ -19,8 +19,7 @@ def common_beginning(trace: Trace) -> Trace:
 
     Raises
     ------
-    InputError
-        When the processes have nothing in common.
+    InputError : when the processes have nothing in common.
 
     Examples
     --------

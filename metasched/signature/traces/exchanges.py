@@ -159,9 +159,8 @@ def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
 
     Raises
     ------
-    InputError
-        When messages are sent that nobody receives, or the other way round, unless there may be halves, or a wait is
-        for no request.
+    InputError : when messages are sent that nobody receives, or the other way round, unless there may be halves, or a
+        wait is for no request.
 
     Examples
     --------

@@ -34,8 +34,6 @@ def folded(sequence: Sequence[int] | Ints) -> tuple[Node, ...]:
 
     What only stands twice in a row because one loop ends and another one begins there is left to those loops.
 
-    Examples
-    --------
     >>> folded([7, 1, 2, 2, 1, 2, 2, 9])
     (7, Loop(count=2, body=(1, Loop(count=2, body=(2,)))), 9)
     >>> folded([1, 2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 1])
@@ -138,8 +136,6 @@ def _between_loops(symbols: Ints, starts: Ints, ends: Ints, period: int) -> Flag
 def unfolded(nodes: Sequence[Node]) -> Ints:
     """The original sequence of a folded one.
 
-    Examples
-    --------
     >>> unfolded(folded([7, 1, 2, 2, 1, 2, 2, 9])).tolist()
     [7, 1, 2, 2, 1, 2, 2, 9]
     """

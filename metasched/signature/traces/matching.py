@@ -95,8 +95,6 @@ class _Stop(Exception):  # noqa: N818 - ends a search, no error
 def matched(program: Program, sequence: Sequence[int]) -> Places | None:
     """Match a program to a whole sequence of shapes, loops greedily; None if it does not fit.
 
-    Examples
-    --------
     >>> from metasched.signature.traces.folding import folded
     >>> places = matched(program_of(folded([1, 2, 2, 2, 3])), [1, 2, 2, 3])
     >>> places.repeats, places.leaf(1)[0].tolist()
@@ -141,8 +139,6 @@ def merged(one: Sequence[Node], other: Sequence[Node]) -> tuple[Node, ...] | Non
 
     What one repeats may stand in the other once without being folded, or not at all.
 
-    Examples
-    --------
     >>> from metasched.signature.traces.folding import folded
     >>> merged(folded([1, 2, 2, 3, 4]), folded([1, 2, 3, 4, 3, 4]))
     (1, Loop(count=2, body=(2,)), Loop(count=2, body=(3, 4)))
@@ -186,8 +182,6 @@ def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
 
     A loop of the program may be missing in the sequence, or be there once without being folded.
 
-    Examples
-    --------
     >>> from metasched.signature.traces.folding import folded
     >>> places = likened(program_of(folded([1, 2, 2, 2, 3])), folded([1, 2, 2, 3]))
     >>> places.repeats, places.leaf(1)[0].tolist()

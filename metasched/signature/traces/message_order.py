@@ -20,8 +20,6 @@ WAITED, OTHER = 5, 0
 def in_order(trace: Trace) -> Trace:
     """The trace with messages in order of the distance to their partner, then of their tag, in each batch.
 
-    Examples
-    --------
     >>> from metasched.signature.traces.trace import trace_of
     >>> first = [("isend", (1, 7, 8)), ("isend", (1, 3, 8)), ("barrier", ()), ("isend", (1, 1, 8))]
     >>> made = in_order(trace_of({0: first, 1: []}))

@@ -133,8 +133,6 @@ def spliced(outside: Ints, marks: Mapping[int, Sequence[Ints]]) -> Ints:
 def turns(process: Ints, turn: int) -> list[Ints]:
     """A process's actions between the marks at the ends of turns.
 
-    Examples
-    --------
     >>> [each.tolist() for each in turns(np.array([5, 6, 0, 0, 7, 0]), 0)]
     [[5, 6], [], [7]]
     >>> turns(np.array([5, 6]), 0)

@@ -24,8 +24,7 @@ def phases_to_mark(trace: Trace, marked: Iterable[str]) -> list[int]:
 
     Raises
     ------
-    InputError
-        When the run cannot have the phases of the others.
+    InputError : when the run cannot have the phases of the others.
 
     Examples
     --------

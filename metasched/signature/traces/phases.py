@@ -240,8 +240,6 @@ def located(programs: Sequence[NDArray[np.integer[Any]]]) -> tuple[Ints, list[In
 def _extents(segments: Ints) -> Floats:
     """Where each stretch begins and ends, as shares of what a process does; an array of shape (2, stretches).
 
-    Examples
-    --------
     >>> _extents(np.array([0, 1, 1, 2, 1])).tolist()
     [[0.0, 0.2, 0.6], [0.2, 1.0, 0.8]]
     """

@@ -33,8 +33,7 @@ def at_size(sizes: Sequence[float], values: Sequence[float], size: float) -> flo
 
     Raises
     ------
-    InputError
-        When it would be too large.
+    InputError : when it would be too large.
 
     Examples
     --------

@@ -57,9 +57,8 @@ class Trace:
 
         Raises
         ------
-        InputError
-            When a process does not end with ``finalize`` while others do, a rank is none of the run, an amount is below
-            0, or messages are sent that nobody receives (or the other way round).
+        InputError : when a process does not end with ``finalize`` while others do, a rank is none of the run, an amount
+            is below 0, or messages are sent that nobody receives (or the other way round).
         """
         count = len(self.processes)
         names = [self.table.shapes[shape].name for shape in self.table.shape]
@@ -183,8 +182,6 @@ def copied(to: ActionTable, table: ActionTable, action: int) -> int:
 def trace_of(actions: Mapping[int, list[tuple[str, tuple[float, ...]]]]) -> Trace:
     """A trace from actions by rank, each a name and numbers.
 
-    Examples
-    --------
     >>> trace_of({0: [("send", (1, 0, 10, 0))], 1: [("recv", (0, 0, 10, 0))]}).events
     2
     """

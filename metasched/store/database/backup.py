@@ -51,8 +51,7 @@ def upgrade(location: str | None) -> Upgraded:
 
     Raises
     ------
-    InputError
-        When there is no database and none can be made there, or it is another program's, or of a newer schema.
+    InputError : when there is no database and none can be made there, or it is another program's, or of a newer schema.
     """
     with Store.open(location) as store:
         return Upgraded(store.name, store.schema_before, HEAD)
@@ -73,8 +72,7 @@ def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
 
     Raises
     ------
-    InputError
-        When there is such a file already, or it cannot be written; nothing is left behind then.
+    InputError : when there is such a file already, or it cannot be written; nothing is left behind then.
     """
     if not (folder := Path(to).parent).is_dir():
         raise InputError("there is no such folder", where=str(folder))
@@ -100,8 +98,7 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
 
     Raises
     ------
-    InputError
-        When the file is no sound backup, or the database is not empty, or a daemon runs on it.
+    InputError : when the file is no sound backup, or the database is not empty, or a daemon runs on it.
     """
     path = Path(backed_up)
     if not path.is_file():
@@ -136,8 +133,7 @@ def new_file(to: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises
     ------
-    InputError
-        When there is such a file already, or it cannot be written.
+    InputError : when there is such a file already, or it cannot be written.
     """
     path = Path(to)
     if path.exists():

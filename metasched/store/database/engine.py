@@ -89,8 +89,7 @@ def url_of(location: str | os.PathLike[str]) -> URL:
 
     Raises
     ------
-    InputError
-        When it looks like a URL and is none of a database.
+    InputError : when it looks like a URL and is none of a database.
     """
     text = os.fspath(location)
     try:

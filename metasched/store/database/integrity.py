@@ -31,8 +31,7 @@ def damage(store: Store) -> str:
 
     Raises
     ------
-    StoreError
-        When the database cannot be read at all now.
+    StoreError : when the database cannot be read at all now.
     """
     if store.engine.dialect.name != "sqlite":
         return ""
@@ -65,8 +64,6 @@ def _mistyped(store: Store) -> Iterator[str]:
 def check(store: Store) -> tuple[str, ...]:
     """The first few faults of a database, each in one line; reads all of it.
 
-    Examples
-    --------
     >>> with Store.open(":memory:") as store:
     ...     check(store)
     ()

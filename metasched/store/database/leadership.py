@@ -56,8 +56,6 @@ _TIMELINE = text("SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)")
 class Leadership:
     """The lead of one database, held or not.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> from metasched.store.database.store import Store
     >>> folder = tempfile.TemporaryDirectory()
@@ -91,10 +89,8 @@ class Leadership:
 
         Raises
         ------
-        StoreError
-            When the database cannot be asked.
-        InputError
-            When its file has several names, each of which would have a lock and a log of its own.
+        StoreError : when the database cannot be asked.
+        InputError : when its file has several names, each of which would have a lock and a log of its own.
         """
         if self.shared:
             return self._take_session()
@@ -217,8 +213,7 @@ def write_again(engine: Engine) -> None:
 
     Raises
     ------
-    StoreError
-        When it does not.
+    StoreError : when it does not.
     """
     with writing(engine) as connection:
         connection.execute(update(LeaderRow).values(since=LeaderRow.since))
@@ -235,8 +230,7 @@ def led(engine: Engine, expected: str = "it to be stopped first") -> Iterator[Le
 
     Raises
     ------
-    InputError
-        When a daemon has it.
+    InputError : when a daemon has it.
     """
     lead = Leadership(engine)
     if not lead.take():

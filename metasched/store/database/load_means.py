@@ -97,8 +97,7 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
 
     Raises
     ------
-    ValueError
-        When there are no means over ``step`` seconds.
+    ValueError : when there are no means over ``step`` seconds.
     """
     if step not in STEPS:
         raise ValueError(f"step is {step}, expected one of {', '.join(map(str, STEPS))}")

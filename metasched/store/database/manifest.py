@@ -53,8 +53,7 @@ def prove(path: Path) -> Mapping[str, int]:
 
     Raises
     ------
-    InputError
-        When it is not, or it holds nothing.
+    InputError : when it is not, or it holds nothing.
     """
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:

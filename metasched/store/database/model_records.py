@@ -32,8 +32,7 @@ class ModelRecords:
 
         Raises
         ------
-        InputError
-            When the document is not JSON (a number that is not finite is not), or the database refuses it.
+        InputError : when the document is not JSON (a number that is not finite is not), or the database refuses it.
         """
         try:
             plain = json.loads(json.dumps(dict(document), allow_nan=False))
@@ -66,8 +65,7 @@ class ModelRecords:
 
         Raises
         ------
-        InputError
-            When there is none.
+        InputError : when there is none.
         """
         query = select(ModelRow.document).where(ModelRow.application == application, ModelRow.cluster == platform)
         if version is not None:
@@ -84,8 +82,7 @@ class ModelRecords:
 
         Raises
         ------
-        InputError
-            When there is none, or it is no sound model of a known version.
+        InputError : when there is none, or it is no sound model of a known version.
         """
         from metasched.store import documents
 

@@ -31,8 +31,6 @@ class ModeSet:
 class Modes:
     """The journal of modes in a database.
 
-    Examples
-    --------
     >>> from metasched.store.database.store import Store
     >>> with Store.open(":memory:") as store:
     ...     store.modes.add(ModeSet(1.5e9, "advise", "shadow", "root"))

@@ -48,8 +48,6 @@ _ADDITION = (
 class PastJobs:
     """The past jobs that accounting reports.
 
-    Examples
-    --------
     >>> from metasched.history.log_formats import read_log
     >>> from metasched.store.database.store import Store
     >>> log = read_log(["submit_time,run_time,processors,user", "0,60,4,ada", "9,20,1,bob"])
@@ -83,8 +81,7 @@ class PastJobs:
 
         Raises
         ------
-        InputError
-            When the log was made up, so that its jobs cannot be known again.
+        InputError : when the log was made up, so that its jobs cannot be known again.
         """
         if len(log.keys) != len(log):
             raise InputError("the jobs of the log have no keys, expected a log that was read")
@@ -123,8 +120,7 @@ class PastJobs:
 
         Raises
         ------
-        InputError
-            When there are none.
+        InputError : when there are none.
         """
         columns = (
             PastJobRow.uid, PastJobRow.cluster, PastJobRow.submit_time, PastJobRow.run_time, PastJobRow.processors,

@@ -65,8 +65,7 @@ class RecordedRun:
 
         Raises
         ------
-        InputError
-            When it cannot be one.
+        InputError : when it cannot be one.
         """
         try:
             fields = {name: document[name] for name in _RUN_FIELDS}
@@ -255,8 +254,7 @@ class RunRecords:
 
         Raises
         ------
-        InputError
-            When somebody has changed it to what no run can be.
+        InputError : when somebody has changed it to what no run can be.
         """
         values = {name: row[name] for name in _RUN_FIELDS}
         values |= {name: math.nan for name in _MINIMA if values[name] is None}
@@ -297,8 +295,6 @@ FURTHER = ("user", "energy", "energy_covers")
 def further_cells(document: Mapping[str, Any]) -> dict[str, str]:
     """The cells of :data:`FURTHER`; none for what is not stated.
 
-    Examples
-    --------
     >>> further_cells({"user": "ann", "energy": 12.5, "energy_covers": ""})
     {'user': 'ann', 'energy': '12.5'}
     """

@@ -15,8 +15,6 @@ from metasched.store.database.tables import KnownSiteRow, SentJobRow, table
 class SentJobRecords:
     """The jobs that were sent, and the state of each site, each as a JSON document.
 
-    Examples
-    --------
     >>> from metasched.store.database.store import Store
     >>> with Store.open(":memory:") as store:
     ...     store.sent_jobs.save("0a", 1.5e9, {"state": "chosen"}, {"east": {"ratios": []}})

@@ -74,8 +74,7 @@ class Store:
         ------
         InputError
             When there is no database and none can be made there, or it is another program's, or of a newer schema.
-        StoreError
-            When it is locked, damaged, or its server does not answer.
+        StoreError : when it is locked, damaged, or its server does not answer.
         """
         location = default_location() if location is None else os.fspath(location)
         if not new and "://" not in location:

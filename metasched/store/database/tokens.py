@@ -50,8 +50,6 @@ def digest(secret: str) -> str:
 class Tokens:
     """The tokens in a database.
 
-    Examples
-    --------
     >>> from metasched.store.database.store import Store
     >>> with Store.open(":memory:") as store:
     ...     secret = store.tokens.add("n1's agent", "agent", node="n1")
@@ -100,8 +98,7 @@ class Tokens:
 
         Raises
         ------
-        InputError
-            When there is none of that name.
+        InputError : when there is none of that name.
         """
         with writing(self._engine) as connection:
             if not connection.execute(delete(TokenRow).where(TokenRow.name == name)).rowcount:

@@ -17,8 +17,6 @@ from metasched.store.database.tables import WaitErrorsRow, table
 class WaitErrorRecords:
     """The errors of waits in a database.
 
-    Examples
-    --------
     >>> from metasched.store.database.store import Store
     >>> errors = WaitErrors()
     >>> for _ in range(40):

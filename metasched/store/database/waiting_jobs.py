@@ -67,8 +67,7 @@ def read(row: Any) -> WaitingJob:
 
     Raises
     ------
-    InputError
-        When it is none.
+    InputError : when it is none.
     """
     uid, document, stored = row
     try:

@@ -33,8 +33,7 @@ def read_entry(name: str) -> Entry:
 
     Raises
     ------
-    InputError
-        When there is none, or for the first thing wrong with it.
+    InputError : when there is none, or for the first thing wrong with it.
 
     Examples
     --------

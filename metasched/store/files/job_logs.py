@@ -24,8 +24,7 @@ def read_job_log(path: str | os.PathLike[str]) -> JobLog:
 
     Raises
     ------
-    InputError
-        When there is no such file, it may not be read, is torn while packed, or holds no jobs.
+    InputError : when there is no such file, it may not be read, is torn while packed, or holds no jobs.
     """
     try:
         with Path(path).open("rb") as file:

@@ -80,8 +80,7 @@ class Loads:
 
         Raises
         ------
-        InputError
-            When there are none.
+        InputError : when there are none.
         """
         if node not in self.nodes:
             raise InputError(f"there are no loads of node {node}")
@@ -93,8 +92,6 @@ class Loads:
     def newest(self, until: float = math.inf) -> tuple[Load, ...]:
         """The newest load of each node that has one up to a time (s), that time included.
 
-        Examples
-        --------
         >>> loads = Loads.sort(["b", "a", "a"], [7.0, 5.0, 0.0], [1.0, 0.5, 0.75], [90.0, 80.0, 70.0])
         >>> loads.newest(5.0)
         (Load(time=5.0, node='a', available_cpu=0.5, available_bandwidth=80.0),)
@@ -114,8 +111,6 @@ class Loads:
         by agents, each row holds the newest samples of one usual step (median): else there would be a row for each
         sample of any node, and a thousand rows would be a moment.
 
-        Examples
-        --------
         >>> agents = Loads.sort("aabb", [0.0, 10.0, 3.0, 13.0], [0.1, 0.2, 0.3, 0.4], [90.0] * 4)
         >>> time, cpu, _ = agents.grid()
         >>> time.tolist(), cpu.tolist()

@@ -14,8 +14,7 @@ def read_model(path: str | os.PathLike[str]) -> Saved:
 
     Raises
     ------
-    InputError
-        When it cannot be read, is cut short, or is no sound model of a known version.
+    InputError : when it cannot be read, is cut short, or is no sound model of a known version.
     """
     return documents.parse(read_text(path), where=str(path))
 
@@ -25,7 +24,6 @@ def write_model(path: str | os.PathLike[str], predictor: Predictor) -> None:
 
     Raises
     ------
-    InputError
-        When the folder may not be written, or the predictor is of a kind that cannot be saved.
+    InputError : when the folder may not be written, or the predictor is of a kind that cannot be saved.
     """
     write_text_atomically(path, documents.dump(predictor) + "\n")

@@ -78,9 +78,8 @@ def read_otf2(path: Path) -> Recorded:
 
     Raises
     ------
-    InputError
-        When the library is not installed, the archive cannot be read, holds no MPI program or more than a trace may,
-        or messages in it have one end only.
+    InputError : when the library is not installed, the archive cannot be read, holds no MPI program or more than a
+        trace may, or messages in it have one end only.
     """
     try:
         import otf2

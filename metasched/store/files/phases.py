@@ -55,8 +55,7 @@ def add_marks(path: str | os.PathLike[str], run: int, marks: Sequence[PhaseMark]
 
     Raises
     ------
-    InputError
-        When the file has other columns than :data:`PHASE_COLUMNS`.
+    InputError : when the file has other columns than :data:`PHASE_COLUMNS`.
     """
     before = read_text(path) if os.path.exists(path) else ",".join(PHASE_COLUMNS) + "\n"
     header = next(iter(before.splitlines()), "")

@@ -85,9 +85,8 @@ class Recorded:
 
         Raises
         ------
-        InputError
-            When messages lack an end, though nothing is cut, or ranks are none of the run; with the calls that are not
-            recorded, which may be the reason.
+        InputError : when messages lack an end, though nothing is cut, or ranks are none of the run; with the calls that
+            are not recorded, which may be the reason.
         """
         missing = dict(unrecorded or {})
         try:

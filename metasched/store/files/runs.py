@@ -119,8 +119,7 @@ def write_runs(path: str | os.PathLike[str], runs: Iterable[Run]) -> None:
 
     Raises
     ------
-    InputError
-        When the file cannot be written.
+    InputError : when the file cannot be written.
     """
     rows = [run_to_cells(run) for run in runs]
     text = io.StringIO()

@@ -41,8 +41,7 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
     Raises
     ------
-    InputError
-        When it is not JSON, of another kind, or of a version that is not known.
+    InputError : when it is not JSON, of another kind, or of a version that is not known.
     """
     where = str(path)
     try:
@@ -73,8 +72,6 @@ def _are_phases(found: Any) -> bool:
 def within_bounds(name: str, value: Any, where: str = "") -> float:
     """A number above 0 that can be counted with; InputError with its name for any other value.
 
-    Examples
-    --------
     >>> within_bounds("--time", 0.5)
     0.5
     >>> within_bounds("--time", 1e-300)
@@ -119,8 +116,7 @@ def trace_of_signature(document: dict[str, Any], where: str) -> Trace:
 
     Raises
     ------
-    InputError
-        When something in it is of another form than a signature has.
+    InputError : when something in it is of another form than a signature has.
     """
     actions, programs = document.get("actions"), document.get("programs")
     if not isinstance(actions, list) or not isinstance(programs, list) or not programs:

@@ -97,8 +97,7 @@ def checked(system: System, application: Application, processes: dict[str, Any])
 
     Raises
     ------
-    InputError
-        When a label has no code or no slots.
+    InputError : when a label has no code or no slots.
     """
     named = {**system.processes, **processes}
     for label in named:

@@ -152,8 +152,7 @@ def write_ti_trace(path: str | os.PathLike[str], processes: Iterable[Iterable[st
 
     Raises
     ------
-    InputError
-        When the place cannot be written, or the folder is there and holds other things than a trace's files.
+    InputError : when the place cannot be written, or the folder is there and holds other things than a trace's files.
     """
     path = Path(path)
     folder = path.resolve().parent / f"{path.name}_files"

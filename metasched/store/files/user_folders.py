@@ -14,8 +14,7 @@ def data_folder() -> Path:
 
     Raises
     ------
-    InputError
-        When it cannot be created.
+    InputError : when it cannot be created.
     """
     folder = _folder("XDG_DATA_HOME", ".local/share")
     try:

@@ -29,9 +29,8 @@ def read_text(path: str | os.PathLike[str], most: int | None = None) -> str:
 
     Raises
     ------
-    InputError
-        When there is no such file, it is a directory, it may not be read, has more bytes than ``most`` (by default
-        :data:`MOST_BYTES`), or what it holds is not UTF-8 (or not gzip).
+    InputError : when there is no such file, it is a directory, it may not be read, has more bytes than ``most`` (by
+        default :data:`MOST_BYTES`), or what it holds is not UTF-8 (or not gzip).
     """
     path, most = Path(path), MOST_BYTES if most is None else most
     try:
@@ -64,8 +63,7 @@ def write_text_atomically(path: str | os.PathLike[str], text: str, mode: int | N
 
     Raises
     ------
-    InputError
-        When the folder does not exist or may not be written.
+    InputError : when the folder does not exist or may not be written.
 
     Examples
     --------
@@ -84,8 +82,7 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int 
 
     Raises
     ------
-    InputError
-        When the folder does not exist or may not be written.
+    InputError : when the folder does not exist or may not be written.
     """
     try:
         kind = _kind(path)
@@ -119,8 +116,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
-    InputError
-        When :func:`write_text_atomically` could not write it.
+    InputError : when :func:`write_text_atomically` could not write it.
     """
     try:
         kind = _kind(path)

@@ -18,10 +18,8 @@ class PmCounters:
 
     Raises
     ------
-    OSError
-        When there are no counters.
-    ValueError
-        When they are not what they should be.
+    OSError : when there are no counters.
+    ValueError : when they are not what they should be.
     """
 
     covers = "node"
@@ -35,8 +33,7 @@ class PmCounters:
 
         Raises
         ------
-        ValueError
-            When it went back: the time until now is lost.
+        ValueError : when it went back: the time until now is lost.
         """
         (before, then), (self._joules, self._time) = (self._joules, self._time), self._read()
         if self._time == then:

@@ -19,8 +19,7 @@ class Hwmon:
 
     Raises
     ------
-    OSError
-        When there is no meter of the node.
+    OSError : when there is no meter of the node.
     """
 
     covers = "node"
@@ -40,8 +39,7 @@ class Hwmon:
 
         Raises
         ------
-        ValueError
-            When it tells none.
+        ValueError : when it tells none.
         """
         watts = int(self._file.read_text(encoding="ascii")) / 1e6
         if watts <= 0.0:

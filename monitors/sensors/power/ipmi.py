@@ -26,8 +26,7 @@ class Ipmi:
 
     Raises
     ------
-    OSError
-        When there is no ipmitool, or it tells no power: it needs root and a controller.
+    OSError : when there is no ipmitool, or it tells no power: it needs root and a controller.
     """
 
     covers = "node"
@@ -44,8 +43,7 @@ class Ipmi:
 
         Raises
         ------
-        OSError
-            When no answer comes now. It is not asked again sooner: that takes longest.
+        OSError : when no answer comes now. It is not asked again sooner: that takes longest.
         """
         if self._clock() - self._asked >= SELDOM:
             self._watts, self._asked = math.nan, self._clock()

@@ -27,8 +27,7 @@ class Powercap:
 
     Raises
     ------
-    OSError
-        When there is no counter, or none that may be read: most systems let root alone.
+    OSError : when there is no counter, or none that may be read: most systems let root alone.
 
     Examples
     --------
@@ -59,9 +58,8 @@ class Powercap:
 
         Raises
         ------
-        OSError, ValueError
-            When a counter cannot be read: the next reading is of the time until now, too. ValueError also when one has
-            jumped: that time is lost.
+        OSError, ValueError : when a counter cannot be read: the next reading is of the time until now, too. ValueError
+            also when one has jumped: that time is lost.
         """
         # All are read before one is found wrong, so that the next watts are of the time since now; where one cannot be
         # read, they are of the time since they were read last.

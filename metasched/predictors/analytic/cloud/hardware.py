@@ -92,8 +92,6 @@ class Hardware:
     def fill(self, processes: int) -> Ints:
         """Distribute processes by filling server after server, and again when all are full, shape (servers,).
 
-        Examples
-        --------
         >>> Hardware((Server("a", 4), Server("b", 8)), word_time=8e-9).fill(6)
         array([4, 2])
         """

@@ -50,8 +50,6 @@ class Locality:
 def grid_shape(processes: int, dimensions: int) -> tuple[int, ...]:
     """Sides of the process grid, as equal as they can be and largest first, as MPI_Dims_create chooses them.
 
-    Examples
-    --------
     >>> grid_shape(32, 2), grid_shape(24, 3), grid_shape(7, 2)
     ((8, 4), (4, 3, 2), (7, 1))
     """
@@ -70,8 +68,6 @@ def neighbours(processes: int, dimensions: int) -> int:
 
     Along a side of two both ways lead to the same process; along a side of one there is no neighbour.
 
-    Examples
-    --------
     >>> neighbours(2, 2), neighbours(64, 2), neighbours(64, 3)
     (2, 4, 6)
     """
@@ -81,8 +77,6 @@ def neighbours(processes: int, dimensions: int) -> int:
 def distance_law(exponent: float, processes: int) -> Floats:
     """Probability of each circular distance 1, 2, ..., n // 2 between partners, shape (n // 2,).
 
-    Examples
-    --------
     >>> distance_law(0.0, 4)
     array([0.66666667, 0.33333333])
     """

@@ -37,8 +37,6 @@ FORMS: dict[str, Callable[[Floats], Floats]] = {
 class Law:
     """A quantity as a function of n: slope times a form of n, plus a constant.
 
-    Examples
-    --------
     >>> Law("1/n", 100.0, 5.0)([10, 20])
     array([15., 10.])
     """

@@ -114,8 +114,6 @@ class Phase:
 class Application:
     """Phases that follow each other.
 
-    Examples
-    --------
     >>> Application("twice", (Phase(9.0, io_transfer=1.0), Phase(5.0, cycles=2))).reference_time
     20.0
     """
