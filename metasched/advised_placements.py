@@ -90,7 +90,8 @@ class Ask(Demands):
     """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
 
     ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that showed its problem
-    size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
+    size, are how its outcome is found where nothing is noted in its comment; that of an ``annotated`` job, which says
+    itself in its comment what it is, is found for a job that says the same. A ``trial`` is answered and forgotten:
     nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
     before it asks: then its outcome is found by that. ``qos``, its quality of service, and its user's ``login`` and
     ``account`` are what limits it. A job with a ``frequency`` of its own is given no other clock, nor is one that
@@ -103,6 +104,7 @@ class Ask(Demands):
     job: Annotated[Text, Field(max_length=64)] = ""
     script: Digest = ""
     command: Digest = ""
+    annotated: bool = False
     qos: Text = ""
     login: Text = ""
     account: Text = ""

@@ -159,7 +159,8 @@ local function marked(comment)
       return nil, string.format("%s in the comment, expected words of the form NAME=VALUE", word:sub(1, 80))
     end
   end
-  job.kept, job.per_node = kept, tonumber((words.processes_per_node or ""):match("^%d%d?%d?%d?$"))
+  job.annotated, job.kept = true, kept
+  job.per_node = tonumber((words.processes_per_node or ""):match("^%d%d?%d?%d?$"))
   job.clock = number(words.frequency)
   if count > 0 then job.parameters = parameters end
   if words.p then
@@ -486,9 +487,10 @@ end
 local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
                   user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
-                  script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil,
-                  parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos,
-                  login = job_desc.user_name, account = job_desc.account or job_desc.default_account }
+                  script = job.script, command = job.command, annotated = job.annotated,
+                  exclusive = (job_desc.shared == 0) or nil, parameters = job.parameters,
+                  qos = job_desc.qos or job_desc.default_qos, login = job_desc.user_name,
+                  account = job_desc.account or job_desc.default_account }
   local clock = own_clock(job, job_desc)
   if clock == 0 then asked.keeps_clock = true else asked.frequency = clock end
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)

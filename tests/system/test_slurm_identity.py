@@ -132,6 +132,23 @@ def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes
     assert {job for job in outcomes(daemon) if job >= ordinary} == {ordinary}
 
 
+def test_a_job_that_says_nothing_is_not_taken_for_one_of_its_name_whose_comment_says_what_it_is(
+    slurm: Slurm, daemon: Daemon
+) -> None:
+    mark, name = "--comment=metasched:app=is,n=21", "--job-name=pair"
+    marked = slurm.sbatch("-n1", mark, name, script=b"#!/bin/sh\nsleep 3\n").job
+    silent = slurm.sbatch("-n1", name, script=b"#!/bin/sh\nsleep 0.3\n").job
+    assert marked
+    assert silent
+    slurm.wait_for([silent, marked])
+    # A job after them shows that both were looked at.
+    after = slurm.sbatch("-n1", mark, script=b"#!/bin/sh\nsleep 0.3\n").job
+    found = learned(daemon, {marked, after})
+    assert {each.run.problem_size for each in found.values()} == {21.0}
+    assert silent not in runs(daemon)
+    assert outcomes(daemon)[marked]["question"]["problem_size"] == 21.0
+
+
 def test_a_job_on_gpus_is_learned_as_what_slurm_gave_it_whatever_its_comment_says(slurm: Slurm, daemon: Daemon) -> None:
     """Nodes a1 and a2 have GPUs of type a100, a3 and a4 some without a type, and the others none."""
     script = b"#!/bin/sh\nsleep 0.3\n"

@@ -1,11 +1,11 @@
 """Which placement a job was advised, where its comment does not say: in shadow mode nothing about a job is changed.
 
 The hook is asked while the job is being submitted, before it has a number. What it saw then is kept with the placement,
-and the job is known by it when it has ended: scheduler, user and job name, the digests of the script and of the command
-line that stated the problem size, the number of processes, and the moment of submission, which schedulers tell to the
-second; and its number, where its scheduler gave it one before it asked. The order in which jobs end says nothing. Where
-several placements fit, as when a loop submits the same job many times, which of them was the job's stays open; what the
-job was is known if they all say the same, and else nothing is.
+and the job is known by it when it has ended: scheduler, user and job name, what stated the problem size, which is its
+comment or the digests of its script and of its command line, the number of processes, and the moment of submission,
+which schedulers tell to the second; and its number, where its scheduler gave it one before it asked. The order in which
+jobs end says nothing. Where several placements fit, as when a loop submits the same job many times, which of them was
+the job's stays open; what the job was is known if they all say the same, and else nothing is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from metasched.advised_placements import AdvisedPlacement, Ask
-from metasched.jobs import EndedJob, Mark
+from metasched.jobs import EndedJob, Mark, read_mark
 from metasched.records import Settings
 
 #: A job's time of submission lies at most so long after its placement was made, and at most a second, which
@@ -113,6 +113,7 @@ def _fits(advised: AdvisedPlacement, job: EndedJob, mark: Mark | None) -> bool:
         and asked.job in ("", job.job)
         and asked.script in ("", job.script)
         and asked.command in ("", job.command)
+        and not (asked.annotated and read_mark(job.comment) is None)
         and (job.processors is None or theirs.processors in (None, job.processors))
         and (
             mark is None or (theirs.application == mark.application and _alike(theirs.problem_size, mark.problem_size))

@@ -89,6 +89,17 @@ def test_a_marked_job_is_not_matched_to_a_placement_of_another_size() -> None:
     assert match(job, Mark("cg", 5.0), [advice]) == Mark("cg", 5.0, 2, "0a")
 
 
+def test_a_job_that_says_nothing_gets_no_placement_of_one_whose_comment_says_what_it_is() -> None:
+    """They were submitted together, with the same script and of the same name."""
+    job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "x", 50.0)
+    advice = advised_at("0a", 50.2, 2, "x", annotated=True)
+    assert match(job, None, [advice]) is None
+    numbers = Mark("cg", 5.0)
+    assert match(job, numbers, [advice]) is numbers
+    marked = replace(job, comment="metasched:app=cg,n=5")
+    assert match(marked, read_mark(marked.comment), [advice]) == Mark("cg", 5.0, 2, "0a")
+
+
 def test_a_job_whose_script_is_not_known_gets_no_placement_that_was_read_from_a_script() -> None:
     job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
     assert match(job, None, [advised_at("0a", 50.2, 2, script=digest(b"a"))]) is None
