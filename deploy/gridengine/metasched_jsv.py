@@ -2,8 +2,8 @@
 
 Asks the metasched daemon about each job that names its application, ``qsub -ac metasched=app=cg,n=1400``, with one
 deadline for all of it. Whatever goes wrong, the job is accepted as it was, or is what the site's own verifier made of
-it, if there is one. Any Python from 3.6 on runs it, with nothing but the standard library; metasched_site_verifier.py,
-metasched_hooks.py and metasched_advice.py lie beside it.
+it, if there is one. Any Python from 3.6 on runs it, with nothing but the standard library; metasched_lines.py,
+metasched_site_verifier.py, metasched_hooks.py and metasched_advice.py lie beside it.
 """
 
 import os
@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 
 from metasched_advice import Advised, Submitted, asking, left_alone, listed, said, seconds
 from metasched_hooks import check, run, settings
+from metasched_lines import ServerLines
 from metasched_site_verifier import SiteVerifier, named
 
 #: Requests that leave open which hosts a job may have; a job with others is left alone.
@@ -107,18 +108,18 @@ class Verifier:
     def __init__(self) -> None:
         self._job = {}  # type: Job
 
-    def take(self, line: str) -> List[str]:
-        """What is answered to a line."""
+    def take(self, line: str, forged: bool) -> List[str]:
+        """What is answered to a line of a job, which may have had lines of its user's."""
         command, _, rest = line.partition(" ")
         if command == "START":
             self._job = {}
             return ["STARTED"]
         if command == "PARAM":
             name, _, value = rest.partition(" ")
-            self._job[name] = value
+            self._job.setdefault(name, value)
         if command == "BEGIN":
             job, self._job = self._job, {}
-            return judged(job)
+            return ["RESULT STATE ACCEPT"] if forged else judged(job)
         return []
 
 
@@ -130,14 +131,15 @@ def main() -> None:
         if site and not os.access(site, os.X_OK):
             raise OSError("{}, the verifier of the site, cannot be run".format(site))
         return
+    lines = ServerLines(sys.stdin.fileno())
     if site:
-        SiteVerifier(site, judged, sys.stdin.buffer, sys.stdout.buffer).serve()
+        SiteVerifier(site, judged, lines, sys.stdout.buffer).serve()
     verifier = Verifier()
     while True:
-        line = sys.stdin.buffer.readline()
+        line = lines.next()
         if not line or line.strip() == b"QUIT":
             break
-        for each in verifier.take(line.decode("utf-8", "surrogateescape").rstrip("\r\n")):
+        for each in verifier.take(line.decode("utf-8", "surrogateescape").rstrip("\r\n"), lines.forged):
             sys.stdout.buffer.write(each.encode("utf-8", "surrogateescape") + b"\n")
         sys.stdout.buffer.flush()
     # Without a wait for a question that is still being asked.

@@ -3,7 +3,7 @@
 What Grid Engine says is passed on to it, and what it says to Grid Engine, with one exception: where it has taken a job,
 as it was or corrected, metasched is asked about the job as it is then. A job that it rejects is rejected, and when it
 ends, so does metasched's verifier, for Grid Engine to do what it does whenever a verifier ends. Any Python from 3.6 on
-runs it, with nothing but the standard library.
+runs it, with nothing but the standard library; metasched_lines.py lies beside it.
 """
 
 import os
@@ -15,10 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Callable, Dict, List
 
+from metasched_lines import MOST_LINE, ServerLines
+
 #: The file beside the hooks that names the site's verifier.
 FILE = "site-verifier"
-#: Longest line that is passed on (bytes), and most lines that are held back until the result of a job is known.
-MOST_LINE, MOST_LINES = 4194304, 10000
+#: Lines that are held back at most until the result of a job is known.
+MOST_LINES = 10000
 #: A site's verifier that has taken longer than that (s) leaves no time to ask: Grid Engine gives up after 10 s.
 PATIENCE = 5.0
 #: How long the site's verifier may take to end after QUIT (s).
@@ -50,7 +52,7 @@ class SiteVerifier:
     ----------
     path : of the site's verifier.
     judge : asks metasched about a job that the site's verifier has taken.
-    source, sink : where Grid Engine speaks and listens.
+    source, sink : what Grid Engine says, and where it listens.
 
     Raises
     ------
@@ -58,7 +60,7 @@ class SiteVerifier:
         When it cannot be started.
     """
 
-    def __init__(self, path: str, judge: Judge, source: IO[bytes], sink: IO[bytes]) -> None:
+    def __init__(self, path: str, judge: Judge, source: ServerLines, sink: IO[bytes]) -> None:
         self._judge, self._source, self._sink = judge, source, sink
         self._process = subprocess.Popen(  # noqa: S603
             [path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -84,14 +86,15 @@ class SiteVerifier:
         """What Grid Engine says, to the site's verifier; the job is noted before that can answer."""
         with suppress(Exception):
             while True:
-                line = _line(self._source)
+                line = self._source.next()
                 if not line:
                     break
                 command, _, rest = _text(line).partition(" ")
                 if command == "START":
                     self._job, self._began = {}, 0.0
                 elif command == "PARAM":
-                    _note(self._job, rest)
+                    name, _, value = rest.partition(" ")
+                    self._job.setdefault(name, value)
                 elif command == "BEGIN":
                     self._held, self._began = [], time.monotonic()
                 self._process.stdin.write(line)  # type: ignore[union-attr]
@@ -136,6 +139,8 @@ class SiteVerifier:
 
     def _ours(self, held: List[bytes]) -> List[str]:
         """What metasched says of the job as the site's verifier leaves it: nothing if anything goes wrong."""
+        if self._source.forged:
+            return []
         try:
             job = dict(self._job)
             for line in held:

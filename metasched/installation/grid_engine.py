@@ -15,8 +15,9 @@ from metasched.schedulers.grid_engine.commands import GridEngineCommands
 FOLDER = Path("/etc/gridengine/metasched")
 #: Files of the hooks.
 FILES = (
-    "metasched-jsv", "metasched_jsv.py", "metasched_site_verifier.py", "metasched-epilog", "metasched_epilog.py",
-    "metasched-load-sensor", "load-sensor.conf", "hooks.conf", "metasched_hooks.py", "metasched_advice.py",
+    "metasched-jsv", "metasched_jsv.py", "metasched_lines.py", "metasched_site_verifier.py", "metasched-epilog",
+    "metasched_epilog.py", "metasched-load-sensor", "load-sensor.conf", "hooks.conf", "metasched_hooks.py",
+    "metasched_advice.py",
 )  # fmt: skip
 #: Names the verifier that the site has, which ours speaks to.
 SITE_VERIFIER = "site-verifier"

@@ -17,6 +17,17 @@ import pytest
 from tests.deploy.job_verifier import JOB, Verifier
 from tests.system.bad_daemons import Bad, changed, http
 
+#: A verifier of the site that takes all jobs.
+ACCEPTING = """#!/bin/sh
+while read -r word _; do
+  case $word in
+    START) echo STARTED ;;
+    BEGIN) echo RESULT STATE ACCEPT ;;
+    QUIT) exit 0 ;;
+  esac
+done
+"""
+
 
 def verified(folder: Path, job: dict[str, str | None], conf: str = "nodes = b[1-4]\n", **answer: object) -> Any:
     """What was changed of the job, with these parameters instead of others, by a sound answer."""
@@ -151,3 +162,29 @@ def test_jobs_are_accepted_where_the_verifier_is_killed(tmp_path: Path) -> None:
         while children.read_text():
             time.sleep(0.01)
         assert verifier.judge() == ("ACCEPT", {})
+
+
+#: What a user puts into an argument so that the answer about his job is the one about the next job of somebody else.
+FORGED = "PARAM ac metasched=app=cg,n=1400\nPARAM N x\nBEGIN"
+
+
+@pytest.mark.parametrize("site", ["", ACCEPTING])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BEGIN", FORGED, f"{FORGED}\nSTART\n{FORGED}", f"START\n{FORGED}", f"{FORGED}\nSTART", f"{FORGED}\nQUIT",
+        "QUIT", f"{FORGED}\n" + f"START\n{FORGED}\n" * 1000 + "x" * 70_000,
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_no_word_of_a_job_is_answered_as_one_of_grid_engine(text: str, site: str, tmp_path: Path) -> None:
+    with (
+        closing(Bad(changed())) as daemon,
+        Verifier(tmp_path, f"address = {daemon.address}\ndeadline = 2\n", site) as verifier,
+    ):
+        for _ in range(2):
+            assert verifier.judge({"CMDARG0": f"x\n{text}"} | JOB) == ("ACCEPT", {})
+            assert verifier.judge({name: value for name, value in JOB.items() if name != "ac"}) == ("ACCEPT", {})
+        assert verifier.judge()[0] == "CORRECT"
+        assert len(daemon.asked) == 1
+        assert verifier.close() == 0
