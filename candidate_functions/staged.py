@@ -74,11 +74,6 @@ class _Stage(NamedTuple):
 def staged_search(runs: Observations, *, limits: Limits | None = None) -> StagedResult:
     """Search the published way.
 
-    Parameters
-    ----------
-    runs : the training runs, at different processor counts.
-    limits : how much each stage keeps.
-
     Raises
     ------
     ValueError : all runs are on one processor: there is nothing to model communication and scalability with.

@@ -42,15 +42,6 @@ def span(seconds: float | None) -> str:
 def number_of(number: int, noun: str, nouns: str = "", separator: str = "") -> str:
     """A number with its noun.
 
-    Parameters
-    ----------
-    number : how many.
-    noun : for one.
-    nouns : for several; by default with an s.
-    separator : between thousands.
-
-    Examples
-    --------
     >>> number_of(1, "run"), number_of(3, "run"), number_of(0, "search", "searches"), number_of(2048, "node", "", ",")
     ('1 run', '3 runs', '0 searches', '2,048 nodes')
     """

@@ -20,12 +20,6 @@ Document = TypeVar("Document", bound=BaseModel)
 class Located:
     """Says where: an InputError leaves the block with the place put before its line.
 
-    Parameters
-    ----------
-    where : file, row or option.
-
-    Examples
-    --------
     >>> with Located("runs.csv, row 2"):
     ...     raise InputError("processors is 0, expected a whole number of at least 1")
     Traceback (most recent call last):

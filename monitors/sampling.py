@@ -47,13 +47,6 @@ class Sampler:
     Every reading counts by the time it covers, so the average over a run is right for a run of any length: one last,
     shorter reading is taken when it stops.
 
-    Parameters
-    ----------
-    sensors : by name.
-    interval : seconds.
-
-    Examples
-    --------
     >>> from monitors.sensors.network.corrected import CorrectedLink
     >>> with Sampler({"link": CorrectedLink("lo")}, interval=0.01) as sampler:
     ...     time.sleep(0.05)

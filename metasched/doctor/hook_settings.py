@@ -51,13 +51,7 @@ def undelivered(state: Path) -> str:
 
 
 def switched_off(check: str, path: Path, conf: Mapping[str, str]) -> Iterator[Finding]:
-    """The file that stops all hooks, if it is there.
-
-    Parameters
-    ----------
-    check : what the finding is called.
-    path, conf : hooks.conf, and what it says.
-    """
+    """The file that stops all hooks, if it is there."""
     off = conf.get("off", path.parent / "metasched.off")
     if os.path.exists(off):
         yield Finding(check, "watch", f"{off} exists: all hooks are switched off", f"remove it: rm {off}")

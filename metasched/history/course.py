@@ -76,10 +76,6 @@ class Course:
     def steps(self, waiting: Ints) -> tuple[Ints, Floats]:
         """Wait of one more job, of any length, that delays no other, by its processors.
 
-        Parameters
-        ----------
-        waiting : the jobs that wait.
-
         Returns
         -------
         Numbers of processors, ascending from 1, at which the wait changes, and the waits from there on (s), each of

@@ -89,12 +89,7 @@ class SizeRule:
         return told_stem(name) == told_stem(self.name)
 
     def of(self, name: str, numbers: str = "") -> float | None:
-        """The problem size of a job; None if its name has another stem, or it states no such number, or 0.
-
-        Parameters
-        ----------
-        name, numbers : of the job, as in :func:`stated_numbers`.
-        """
+        """The problem size of a job; None if its name has another stem, or it states no such number, or 0."""
         stated = stated_numbers(name, numbers).get(self.place, "") if self.concerns(name) else ""
         return float(stated) or None if 0 < len(stated) <= MOST_DIGITS else None
 

@@ -52,55 +52,28 @@ class Expected(NamedTuple):
 
 
 class RunTimes(Protocol):
-    """Predicts run times, and receives the outcome of each job in chronological order."""
+    """Predicts run times, and receives the outcome of each job in chronological order.
+
+    A job is its row in the log, ``now`` the time of the replay (s).
+    """
 
     #: Whether it learns from its errors; if not, waits forecast with it are not corrected for past errors either.
     learns: bool
 
     def submitted(self, job: int, now: float) -> Expected:
-        """The predictions for a job that has just been submitted.
-
-        Parameters
-        ----------
-        job : its row in the log.
-        now : the time of the replay (s).
-        """
+        """The predictions for a job that has just been submitted."""
 
     def started(self, job: int, now: float) -> None:
-        """Note that a job has started.
-
-        Parameters
-        ----------
-        job : its row in the log.
-        now : the time of the replay (s).
-        """
+        """Note that a job has started."""
 
     def ended(self, job: int, now: float) -> None:
-        """Learn from a job that has ended.
-
-        Parameters
-        ----------
-        job : its row in the log.
-        now : the time of the replay (s).
-        """
+        """Learn from a job that has ended."""
 
     def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
-        """Pending jobs with their new sort keys (s), after a job has ended.
-
-        Parameters
-        ----------
-        ended : row of the job that has ended.
-        now : the time of the replay (s).
-        """
+        """Pending jobs with their new sort keys (s), after a job has ended."""
 
     def left(self, job: int, ran: float) -> Sequence[float]:
-        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job.
-
-        Parameters
-        ----------
-        job : its row in the log.
-        ran : how long it has run (s).
-        """
+        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job.""" ""
 
 
 class Watcher(Protocol):

@@ -19,11 +19,6 @@ OWN, TABLE = "metasched.toml", '[ingest.frobnicator]\nplugins = ["{plugin}", "de
 def complete(plan: Plan, flux_conf: Path) -> None:
     """Add what the instance on this host needs.
 
-    Parameters
-    ----------
-    plan : begun.
-    flux_conf : the folder of Flux's configuration.
-
     Raises
     ------
     InputError : when a configuration cannot be read.

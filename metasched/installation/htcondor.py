@@ -18,11 +18,6 @@ LISTS = ("STARTD_CRON_JOBLIST", "JOB_TRANSFORM_NAMES")
 def complete(plan: Plan, condor_conf: Path) -> None:
     """Add what a host of the pool needs.
 
-    Parameters
-    ----------
-    plan : begun.
-    condor_conf : the folder of HTCondor's settings.
-
     Raises
     ------
     InputError : when the daemon's configuration cannot be read, or there is no such folder.

@@ -36,11 +36,6 @@ def folder_of(slurm_conf: Path) -> Path:
 def complete(plan: Plan, slurm_conf: Path) -> None:
     """Add what the cluster needs whose controller runs on this host.
 
-    Parameters
-    ----------
-    plan : begun, with the folder of :func:`folder_of`.
-    slurm_conf : path of slurm.conf.
-
     Raises
     ------
     InputError : when slurm.conf or the daemon's configuration cannot be read.

@@ -34,11 +34,6 @@ _TRIAL = 0.25
 def error_of(entrant: Predictor, run: Run) -> float | None:
     """How wrong a predictor is on a run: half the time is as wrong as twice, so a low answer gains nothing.
 
-    Parameters
-    ----------
-    entrant : a fitted predictor.
-    run : that it has not learned.
-
     Returns
     -------
     An error of at least 0, infinite where nothing is predicted; None for a run that shows nothing of it: its loads were

@@ -45,13 +45,6 @@ class MovesJobs(Protocol):
     def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
         """Stop a running job and let it start on other nodes.
 
-        Parameters
-        ----------
-        number : the job's.
-        nodes : names of the nodes to start on.
-        partition : the scheduler's name of their partition.
-        comment : the job's new comment.
-
         Raises
         ------
         RuntimeError

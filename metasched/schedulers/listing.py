@@ -80,12 +80,7 @@ class Listing:
         return tuple(sorted({each.queue for each in self.instances}))
 
     def queue(self, now: float) -> list[QueuedJob]:
-        """The jobs as the scheduler's queue.
-
-        Parameters
-        ----------
-        now : seconds since 1970.
-        """
+        """The jobs as the scheduler's queue at a time (s since 1970)."""
         names = self.queue_names()
         return [made for job in self.jobs for made in _queued(job, names, now)]
 

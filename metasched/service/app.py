@@ -31,13 +31,7 @@ RETRY_AFTER = 5
 
 
 class _Gated(FastAPI):
-    """The framework behind layers of our own: it wraps each request in several, which busy routes do without.
-
-    Parameters
-    ----------
-    layers : puts them around an application.
-    further : what the framework is made with.
-    """
+    """The framework behind layers of our own: it wraps each request in several, which busy routes do without."""
 
     def __init__(self, layers: Callable[[ASGIApp], ASGIApp], **further: Any) -> None:
         super().__init__(**further)

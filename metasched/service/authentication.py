@@ -66,11 +66,6 @@ def local_client(user: int, groups: frozenset[int]) -> Client:
     """The client on the Unix socket, by the numbers of its user and groups that the system reports.
 
     Root, the daemon's own user and its group are its scheduler, whose hooks they run; anybody else is a reader.
-
-    Parameters
-    ----------
-    user : number of the user.
-    groups : numbers of its groups.
     """
     account = _account(f"{user}")
     name = f"{user}" if account is None else account.pw_name
@@ -251,14 +246,7 @@ class Access:
         return ", ".join(['Basic realm="metasched"', *(["MUNGE"] if self._munge else [])])
 
     async def other(self, authorization: str, request: str, host: str) -> Client:
-        """The client whose Authorization header holds no token of the daemon's own: one with a JWT, or by MUNGE.
-
-        Parameters
-        ----------
-        authorization : the header.
-        request : method and path, as sent.
-        host : where it comes from.
-        """
+        """The client whose Authorization header holds no token of the daemon's own: one with a JWT, or by MUNGE."""
         scheme, _, value = authorization.partition(" ")
         if self._web is not None and scheme.lower() == "bearer":
             named = self._web.user(value.strip())

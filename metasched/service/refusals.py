@@ -8,13 +8,7 @@ class NotNowError(RuntimeError):
 
 
 class TooMuchError(RuntimeError):
-    """A client sends more than its share, 429.
-
-    Parameters
-    ----------
-    message : one line.
-    wait : when there is room again (s).
-    """
+    """A client sends more than its share, 429; there is room again after a wait (s)."""
 
     def __init__(self, message: str, wait: float) -> None:
         super().__init__(message)

@@ -29,10 +29,6 @@ def platform_xml(system: System) -> str:
     the load tends to none, and with all cores at work; between the last two it is a line. Failures are the property
     ``lambda`` (1/s). Disks are left out.
 
-    Parameters
-    ----------
-    system : to describe.
-
     Raises
     ------
     InputError : when SimGrid refuses a name, a device has no speed, a network neither bandwidth nor point-to-point

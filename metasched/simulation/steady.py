@@ -48,12 +48,7 @@ class _Turn:
 
 
 class Steady:
-    """Detects rounds that only shift all clocks, by comparison with an earlier snapshot, and skips them.
-
-    Parameters
-    ----------
-    application : that runs.
-    """
+    """Detects rounds that only shift all clocks, by comparison with an earlier snapshot, and skips them."""
 
     def __init__(self, application: Application) -> None:
         #: The variable of each loop, where no expression asks for it: its value decides nothing.

@@ -94,10 +94,6 @@ class Sites:
     def rank(self, question: SitesQuestion) -> SitesRanking:
         """Ask the sites at the same time, and rank their offers.
 
-        Parameters
-        ----------
-        question : what is asked.
-
         Raises
         ------
         InputError : when the question names a site that there is not, or came back here in a circle of grids.

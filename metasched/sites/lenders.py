@@ -16,13 +16,7 @@ from metasched.sites.site_client import SiteAnswer, SiteClient
 
 
 class Lenders:
-    """The runs that sites can lend, as far as they were asked for of late.
-
-    Parameters
-    ----------
-    client : asks the sites.
-    now : the time by a monotonic clock (s).
-    """
+    """The runs that sites can lend, as far as they were asked for of late."""
 
     def __init__(self, client: SiteClient, now: Callable[[], float]) -> None:
         self._client, self._now = client, now

@@ -112,11 +112,6 @@ class Offer:
 def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
     """The offers in a site's answer, the best of each cluster at once and later.
 
-    Parameters
-    ----------
-    answer : the document that the site's daemon answered.
-    site : its name.
-
     Raises
     ------
     ValueError

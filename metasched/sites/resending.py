@@ -105,12 +105,7 @@ def resend(job: Resendable, operations: SiteOperations, ask: Ask, save: Callable
 
 
 class _Attempt:
-    """One attempt to move a job. Each step returns why the attempt ends with it, or nothing once it has noted the next.
-
-    Parameters
-    ----------
-    job, operations, ask, save : as for :func:`resend`.
-    """
+    """One attempt to move a job: each step returns why the attempt ends with it, or nothing once the next is noted."""
 
     def __init__(
         self, job: Resendable, operations: SiteOperations, ask: Ask, save: Callable[[Resendable | None], None]

@@ -57,12 +57,7 @@ class Clocks:
 
 
 def read_clocks(root: Path = Path("/")) -> Clocks | None:
-    """The clocks of the first processor, which the others share; None where the kernel sets none.
-
-    Parameters
-    ----------
-    root : where ``sys`` is.
-    """
+    """The clocks of the first processor, which the others share; None where the kernel sets none."""
     folder = root / "sys/devices/system/cpu/cpu0/cpufreq"
     low, high = (_kilohertz(folder / f"scaling_{end}_freq") for end in ("min", "max"))
     if not 0 < low <= high:

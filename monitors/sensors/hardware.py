@@ -24,12 +24,6 @@ class Found(NamedTuple):
 def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
     """The processor's model and the known properties of the host; unknown ones are left out.
 
-    Parameters
-    ----------
-    root : where ``proc`` and ``sys`` are.
-
-    Examples
-    --------
     >>> model, found = detect()
     >>> {"cores", "threads"} <= {each.name for each in found} if model else True
     True

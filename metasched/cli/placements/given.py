@@ -52,14 +52,7 @@ class Given:
         return ask_daemon(self.config, self.url, method, path, document)
 
     def scene(self, application: str, settings: Settings = DEFAULT_SETTINGS, *, forecast: bool = False) -> Scene:
-        """Read the files that the options name; the application's predictors answer for the settings.
-
-        Parameters
-        ----------
-        application : whose jobs are placed.
-        settings : of the run.
-        forecast : whether loads are forecast from those recorded.
-        """
+        """Read the files that the options name; the application's predictors answer for the settings."""
         from metasched.described_placements import read_scene
 
         if self.clusters is None:

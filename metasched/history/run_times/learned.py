@@ -24,13 +24,7 @@ HOLDS = 300.0
 
 
 class Learned:
-    """Adapts ``Neighbours`` to replays, and learns from each ended job.
-
-    Parameters
-    ----------
-    log : the jobs.
-    level : of the intervals.
-    """
+    """Adapts ``Neighbours`` to replays, and learns from each ended job."""
 
     learns = True
 

@@ -167,12 +167,6 @@ _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 class Neighbours:
     """Predicts run times from similar jobs; see the module.
 
-    Parameters
-    ----------
-    level : of the intervals.
-
-    Examples
-    --------
     >>> past = Neighbours()
     >>> job = Submission("ada", 4, 3600.0)
     >>> for number in range(9):

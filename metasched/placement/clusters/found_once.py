@@ -21,12 +21,6 @@ MOST_ENTRIES = 2_000_000
 def found_once(find: Callable[[Column], Value]) -> Callable[[Column], Value]:
     """A function of one tuple that is computed again only for another object.
 
-    Parameters
-    ----------
-    find : the function.
-
-    Examples
-    --------
     >>> length = found_once(lambda names: [len(names)])
     >>> names = ("n0", "n1")
     >>> length(names), length(names) is length(names)

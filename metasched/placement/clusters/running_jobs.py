@@ -110,13 +110,6 @@ def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJ
 
     Of a job known by its application only its model can say what is left.
 
-    Parameters
-    ----------
-    job : as it is now.
-    seconds : how much later.
-
-    Examples
-    --------
     >>> job = RunningJob(("n0",), (1,), 30.0, 10.0)
     >>> later(job, 20.0).computation, later(job, 40.0)
     (15.0, None)

@@ -304,12 +304,7 @@ class ClusterState:
         return None if self.minima is None else self.minima.doubt(processors, level)
 
     def select(self, nodes: ArrayLike) -> ClusterState:
-        """The cluster with some of its nodes only, in the order given.
-
-        Parameters
-        ----------
-        nodes : numbers of the nodes to keep.
-        """
+        """The cluster with some of its nodes only, by their numbers, in the order given."""
         kept = np.asarray(nodes, dtype=np.int64)
         numbers = kept.tolist()
         return replace(
@@ -339,12 +334,6 @@ def places(nodes: tuple[str, ...]) -> Mapping[str, int]:
 def nodes_with(features: tuple[frozenset[str], ...]) -> Mapping[str, int]:
     """How many nodes of a cluster have each feature, which hardly ever change.
 
-    Parameters
-    ----------
-    features : of each node.
-
-    Examples
-    --------
     >>> nodes_with((frozenset({"gpu", "new"}), frozenset({"new"})))["new"]
     2
     """

@@ -175,12 +175,6 @@ def undetermined(routing: ArrayLike) -> Floats:
 def ways_in(tree: Topology, nodes: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
     """The links on the way between pairs of nodes of a tree: nodes' own links by the node's name, uplinks by switch's.
 
-    Parameters
-    ----------
-    tree : of switches.
-    nodes : names of its nodes, in its order.
-    pairs : of names.
-
     Raises
     ------
     InputError : when a node is not known, a pair is one node, or no switch joins it.

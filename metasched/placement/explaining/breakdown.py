@@ -92,14 +92,6 @@ def _to_come(chosen: ResourceSet, predictor: Predictor, problem_size: float, clu
 def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -> tuple[Term, ...]:
     """The parts whose sum is a placement's completion.
 
-    Parameters
-    ----------
-    placement : as the ranker answered it.
-    predictor : that predicted it.
-    problem_size : N.
-
-    Examples
-    --------
     >>> from metasched.predictors.formulas.published import PublishedPredictor
     >>> from metasched.records import Interval, Prediction, Run
     >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4, 8) for cpu in (0.5, 1.0)]

@@ -126,15 +126,7 @@ def _ends(interval: EndsTable) -> tuple[float, float]:
 def ranking_document(
     application: str, problem_size: float, ranking: Ranking, settings: Settings = DEFAULT_SETTINGS
 ) -> dict[str, Any]:
-    """A ranking as ``metasched rank --json`` and the daemon answer it; numbers that are not finite are null.
-
-    Parameters
-    ----------
-    application : its name.
-    problem_size : N.
-    ranking : as :func:`metasched.placement.ranking.ranker.rank` answered.
-    settings : that were asked.
-    """
+    """A ranking as ``metasched rank --json`` and the daemon answer it; numbers that are not finite are null."""
     curve = ranking.curve
     columns = (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
     written: dict[str, Any] = finite(

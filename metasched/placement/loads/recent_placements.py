@@ -88,12 +88,6 @@ class PlacedJobs(Sequence[RecentPlacement]):
     A daemon computes their load thousands of times a minute, and adds a job each time. Therefore the jobs are stored in
     columns, which a value shares with those derived from it by :meth:`plus`.
 
-    Parameters
-    ----------
-    jobs : the oldest first.
-
-    Examples
-    --------
     >>> one = PlacedJobs([RecentPlacement("c", ("n0",), (1,), 0.0, 60.0)])
     >>> two = one.plus(RecentPlacement("c", ("n1",), (4,), 5.0, 60.0))
     >>> len(one), [job.nodes for job in two]

@@ -202,13 +202,6 @@ def _promising(fronts: Sequence[Fronts], counts: Ints, predictors: Mapping[str, 
     No set has more CPU than the fastest of as many processors, nor more bandwidth than the widest: with both it would
     complete at the earliest. Where even that is later than one of the two is with three other numbers of processors,
     the sets between them need not be found.
-
-    Parameters
-    ----------
-    fronts : of each cluster.
-    counts : numbers of processors, ascending.
-    predictors : by name of the cluster.
-    question : what is asked.
     """
     earliest, attained = np.full((2, counts.size), np.inf)
     for each in fronts:

@@ -130,13 +130,7 @@ class Objective:
         return self._with_saving(self.time * time, processors)
 
     def score(self, terms: Terms, processors: ArrayLike) -> Floats:
-        """The weighted sum of the terms with the saving that doubling must bring, shape (n,).
-
-        Parameters
-        ----------
-        terms : of n placements.
-        processors : of each, on which the saving depends.
-        """
+        """The weighted sum of the terms with the saving that doubling must bring, shape (n,)."""
         total = np.zeros(np.shape(terms.time))
         for name in TERMS:
             weight = getattr(self, name)

@@ -20,12 +20,7 @@ Time = Callable[[Place, int, float, float], float]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Finds the main cause of the difference between two placements.
-
-    Parameters
-    ----------
-    time : tells the times to compare.
-    """
+    """Finds the main cause of the difference between two placements."""
 
     time: Time
 

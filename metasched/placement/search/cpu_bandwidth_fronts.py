@@ -165,12 +165,7 @@ class Fronts:
             self.of(counts)
 
     def ends(self, counts: ArrayLike) -> Ends:
-        """The ends of the fronts of :meth:`of`, without the sets in between, which cost the most.
-
-        Parameters
-        ----------
-        counts : numbers of processors.
-        """
+        """The ends of the fronts of :meth:`of`, without the sets in between, which cost the most."""
         domains = self._domains
         index, which = domains.able(counts)
         processors = np.asarray(counts).take(which)

@@ -27,12 +27,6 @@ SPARE, SPARE_OF_BLOCK = 1 / 16, 1 / 4
 class NeededNodes:
     """The nodes of one cluster that sets of at most ``most`` processors may need, while its loads change.
 
-    Parameters
-    ----------
-    most : the largest number of processors.
-
-    Examples
-    --------
     >>> needed, offered = NeededNodes(most=1), np.ones(3, np.int64)
     >>> state = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.9, 0.8, 0.7])
     >>> later = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.4, 0.8, 0.7])

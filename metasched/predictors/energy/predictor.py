@@ -67,12 +67,6 @@ class MeteredState:
 class MeteredPredictor(LearnedState[MeteredState], ByColumns):
     """Times at any clock, and energy.
 
-    Parameters
-    ----------
-    application, cluster : what it models, for the record.
-
-    Examples
-    --------
     >>> def run(n, p, f):
     ...     seconds = 1e-3 * n**1.5 / p * (0.4 + 0.6 * 2000.0 / f)
     ...     joules = (40.0 + 10.0 * p * (f / 2000.0) ** 2) * seconds

@@ -51,12 +51,6 @@ class PhasedState:
 class PhasedPredictor(LearnedState[PhasedState], ByColumns):
     """Models for each phase and each process.
 
-    Parameters
-    ----------
-    application, cluster : what it models, for the record.
-
-    Examples
-    --------
     >>> from metasched.records import PhaseMark
     >>> def marked(n, p):
     ...     marks = [PhaseMark("1", k, 1.0, 90.0, 1e-3 * n / p) for k in range(p)]

@@ -69,10 +69,6 @@ def cpu_factor(reference: Observations, target: Observations) -> Factor:
     Times are multiplied by the available CPU, so that a processor that was not quite free does no harm. Sizes that the
     reference has not run are interpolated in logarithms between those that it has.
 
-    Parameters
-    ----------
-    reference, target : dedicated one-processor runs.
-
     Raises
     ------
     InputError : no problem size of the target lies within those of the reference.

@@ -56,12 +56,6 @@ class Factors(NamedTuple):
 class Effects:
     """The effects of the settings in which runs differ.
 
-    Parameters
-    ----------
-    columns : the settings in which the runs differ.
-
-    Examples
-    --------
     >>> from metasched.records import Settings
     >>> layouts = [Settings.of(k) for k in (1, 4)]
     >>> effects = Effects(SettingColumns.of(layouts, np.log([8.0, 8.0])))

@@ -31,12 +31,7 @@ MOST_PROCESSORS = 1 << 20
 
 
 class Tabulated:
-    """Predictions of a model for batches of requests.
-
-    Parameters
-    ----------
-    model : the model whose process is tabulated.
-    """
+    """Predictions of a model for batches of requests."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

@@ -33,13 +33,7 @@ STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList",
 
 
 def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
-    """How a job ended, by the controller.
-
-    Parameters
-    ----------
-    row : of the columns :data:`CONTROLLED`.
-    found : devices that it had.
-    """
+    """How a job ended, by a row of the controller (:data:`CONTROLLED`) and the devices that it had."""
     return Fate(
         _completed(row["State"]),
         seconds_in(row["SubmitTime"]),
@@ -66,13 +60,7 @@ def accounted_jobs(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
 
 
 def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
-    """How a job ended, by the accounting.
-
-    Parameters
-    ----------
-    row : of the columns :data:`ACCOUNTED`.
-    found : devices that it had.
-    """
+    """How a job ended, by a row of the accounting (:data:`ACCOUNTED`) and the devices that it had."""
     state = row["State"].partition(" ")[0]
     submitted, started, ended = (seconds_in(row[name]) for name in ("Submit", "Start", "End"))
     return Fate(
@@ -82,14 +70,7 @@ def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
 
 
 def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:
-    """The job of a row of the controller; None if it has not ended, never ran, or its record is not complete.
-
-    Parameters
-    ----------
-    row : of the columns :data:`CONTROLLED`.
-    scheduler : the cluster's name.
-    found : devices that it had.
-    """
+    """The job of a row of the controller; None if it has not ended, never ran, or its record is not complete."""
     if not row["exit_code"].isdecimal():
         return None
     # The wait status of a process: its exit status in the high byte, its signal in the low one.
@@ -104,14 +85,7 @@ def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> 
 
 
 def accounted_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:
-    """The job of a row of the accounting; None if it has not ended, never ran, or its record is not complete.
-
-    Parameters
-    ----------
-    row : of the columns :data:`ACCOUNTED`.
-    scheduler : the cluster's name.
-    found : devices that it had.
-    """
+    """The job of a row of the accounting; None if it has not ended, never ran, or its record is not complete."""
     job = _ended(row, scheduler, row["JobIDRaw"], row["AllocCPUS"], row["Submit"], row["Start"], row["End"])
     # The accounting does not have the processors of each process.
     return None if job is None else replace(

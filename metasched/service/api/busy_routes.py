@@ -51,12 +51,7 @@ BUSY: Mapping[str, Busy] = {
 
 
 class BusyRoutes:
-    """Answers :data:`BUSY`; all else, and every invalid request, is for the application behind it.
-
-    Parameters
-    ----------
-    app : the framework's.
-    """
+    """Answers :data:`BUSY`; all else, and every invalid request, is for the application behind it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -10,12 +10,7 @@ from metasched.service.api.middleware import INTERFACE, WITH_BODY
 
 
 class Callers:
-    """Refuses requests with a body that come from nobody, or from a client that sends too many.
-
-    Parameters
-    ----------
-    app : what is behind it.
-    """
+    """Refuses requests with a body that come from nobody, or from a client that sends too many."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -60,13 +60,7 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
 
 
 def parts(report: Report, choice: EnergyChoice | None = None) -> list[Part]:
-    """The applications with the most jobs.
-
-    Parameters
-    ----------
-    report : the quality of the advice.
-    choice : the policy that it followed.
-    """
+    """The applications with the most jobs."""
     return [
         Part(
             application,

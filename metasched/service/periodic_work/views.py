@@ -85,13 +85,9 @@ class Views:
         self._load_forecaster.note(self._clusters.newest_loads(), view.made_at)
 
     def read_loads(self, within: float = math.inf) -> None:
-        """Read the newest load of each node from the database.
+        """Read the newest load of each node from the database, if it is at most so old (s).
 
         A node that was silent for long is stale after a restart, too; unread, it would count as idle.
-
-        Parameters
-        ----------
-        within : how old a load may be (s).
         """
         self._clusters.note(self._store.loads.newest(since=self._clock.now() - within))
 

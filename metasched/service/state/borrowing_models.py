@@ -18,12 +18,7 @@ MOST_NEVER_USED = 64
 
 
 class BorrowingModels:
-    """What models of an application lend each other, and models for platforms where it never ran.
-
-    Parameters
-    ----------
-    models : that have runs of their own.
-    """
+    """What models of an application lend each other, and models for platforms where it never ran."""
 
     def __init__(self, models: ModelCache) -> None:
         self._models = models

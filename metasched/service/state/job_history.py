@@ -80,10 +80,6 @@ class _Cluster:
 class JobHistory:
     """Run times and ends of jobs by their cluster's accounting.
 
-    Parameters
-    ----------
-    store : holds the past jobs.
-
     Attributes
     ----------
     ready : whether all that was stored before the start is known.

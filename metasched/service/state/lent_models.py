@@ -20,12 +20,7 @@ MOST_READY = 32
 
 
 class LentModels:
-    """Makes models with lent runs, and keeps the newest ready.
-
-    Parameters
-    ----------
-    models : of this site.
-    """
+    """Makes models with lent runs, and keeps the newest ready."""
 
     def __init__(self, models: Models) -> None:
         self._models, self._lock = models, Lock()
@@ -37,13 +32,7 @@ class LentModels:
         return max(counts, default=0)
 
     def predictor(self, application: str, platform: str, lent: tuple[Run, ...]) -> Predictor | None:
-        """What predicts on a platform with lent runs, where it knows too few of its own; None where nothing can.
-
-        Parameters
-        ----------
-        application, platform : names.
-        lent : runs on platforms of other sites.
-        """
+        """What predicts on a platform with lent runs, where it knows too few of its own; None where nothing can."""
         own = self._models.predictor(application, platform)
         taught = () if own is None else teaching_of(own)
         if len(taught) >= ENOUGH:
@@ -69,14 +58,7 @@ class LentModels:
 
 @dataclass(frozen=True, slots=True)
 class WithLent:
-    """The models of this site for one question for which runs were lent.
-
-    Parameters
-    ----------
-    maker : of models with lent runs.
-    models : of this site.
-    lent : runs on platforms of other sites.
-    """
+    """The models of this site for one question for which runs were lent."""
 
     maker: LentModels
     models: Models

@@ -31,13 +31,7 @@ class _Queue:
 
 
 class Queues:
-    """The queue of each scheduler.
-
-    Parameters
-    ----------
-    history : expects how long jobs run on.
-    kept : the errors of forecasts in the database.
-    """
+    """The queue of each scheduler, as it is expected to go on."""
 
     def __init__(self, history: JobHistory, kept: WaitErrorRecords) -> None:
         self._history, self._kept = history, kept

@@ -32,11 +32,6 @@ class RunningJobs:
 
     A job that runs where it was placed, at the clock of its placement, counts with the power of that, which is the mean
     of the run: under the loads of a moment it would seem to draw more or less with each of them.
-
-    Parameters
-    ----------
-    clusters : with the jobs that their schedulers run.
-    models : of their applications.
     """
 
     def __init__(self, clusters: LiveClusters, models: Models) -> None:

@@ -28,12 +28,6 @@ KEPT, MOST_KEPT = 300.0, 20_000
 class WaitForecasts:
     """The first forecast for each job of a queue, and the errors of such forecasts.
 
-    Parameters
-    ----------
-    errors : those of earlier forecasts.
-
-    Examples
-    --------
     Eight processors are idle; a job that needs them all is submitted two seconds after a look, starts at once, and has
     ended by the next.
 

@@ -269,12 +269,7 @@ def _parts_of(where: Placement, ranks: bytes, count: int) -> Ints:
 
 
 def levels(amounts: Sequence[Floats]) -> Floats:
-    """Amounts of processes that follow no group, relative to their mean: their quantiles, an array of ``LEVELS``.
-
-    Parameters
-    ----------
-    amounts : of the processes of each run.
-    """
+    """Amounts of processes that follow no group, relative to their mean: their quantiles, an array of ``LEVELS``."""
     relative = np.concatenate([each / max(float(each.mean()), 1e-300) for each in amounts])
     found = np.quantile(relative, (np.arange(LEVELS) + 0.5) / LEVELS)
     return np.asarray(found / max(float(found.mean()), 1e-300))

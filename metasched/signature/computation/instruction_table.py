@@ -86,10 +86,6 @@ def instruction_table(trace: Trace, machine: Machine) -> list[GroupOfPhase]:
 def drifting(tables: Mapping[int, Sequence[GroupOfPhase]]) -> list[tuple[int, float, dict[int, float]]]:
     """Phases whose total number of instructions changes with n, which the method does not cover.
 
-    Parameters
-    ----------
-    tables : by the number of processes.
-
     Returns
     -------
     Of each such phase its number, its share of the time of the largest run, and its totals by number of processes.

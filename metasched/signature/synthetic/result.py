@@ -113,12 +113,7 @@ def digest(application: Application) -> str:
 
 
 class MeasuredCosts:
-    """Costs of a sample's actions by what was measured.
-
-    Parameters
-    ----------
-    result, sample : what was measured, and the actions.
-    """
+    """Costs of a sample's actions by what was measured."""
 
     def __init__(self, result: Result, sample: Sample) -> None:
         self.result, self.sample, self.count = result, sample, result.processes
@@ -184,10 +179,6 @@ def timed(application: Application, result: Result) -> Timed:
 
 def by_synthetic(application: Application, results: Mapping[str, Result]) -> Engine:
     """An engine that answers for the numbers of processes that the synthetic signature was run for.
-
-    Parameters
-    ----------
-    results : by where they come from.
 
     Raises
     ------

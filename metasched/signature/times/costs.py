@@ -44,12 +44,7 @@ class Costs(Protocol):
 
 
 class BlockCosts:
-    """Costs by the blocks of a placement.
-
-    Parameters
-    ----------
-    placement, label : where the processes run, and their label.
-    """
+    """Costs by the blocks of a placement."""
 
     def __init__(self, placement: Placement, label: str) -> None:
         self.placement, self.label = placement, label

@@ -60,11 +60,6 @@ def upgrade(location: str | None) -> Upgraded:
 def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
     """Write everything as it is at one moment into a new SQLite file; the database may be in use meanwhile.
 
-    Parameters
-    ----------
-    store : that is copied.
-    to : path of the new file.
-
     Returns
     -------
     Mapping

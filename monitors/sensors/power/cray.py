@@ -12,10 +12,6 @@ _COUNTED = re.compile(r"\s*(\d+) J (\d+) us\s*")
 class PmCounters:
     """Mean power of the node since the last reading.
 
-    Parameters
-    ----------
-    root : where ``sys`` is.
-
     Raises
     ------
     OSError : when there are no counters.

@@ -23,12 +23,7 @@ class Meter(Protocol):
 
 
 def find_meter(root: Path = Path("/")) -> Meter | None:
-    """The meter of a host; None where there is none, or none that may be read.
-
-    Parameters
-    ----------
-    root : where ``sys`` is.
-    """
+    """The meter of a host; None where there is none, or none that may be read."""
     for kind in (PmCounters, Hwmon, Powercap):
         try:
             return kind(root)
@@ -41,12 +36,7 @@ def find_meter(root: Path = Path("/")) -> Meter | None:
 
 
 def fixed_clock(root: Path = Path("/")) -> float | None:
-    """The fixed clock (MHz) of all processors; None if it may vary or is unknown.
-
-    Parameters
-    ----------
-    root : where ``sys`` is.
-    """
+    """The fixed clock (MHz) of all processors; None if it may vary or is unknown."""
     bounds = set()
     for each in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq"):
         try:

@@ -13,10 +13,6 @@ NODE = ("power_meter",)
 class Hwmon:
     """What the node draws now.
 
-    Parameters
-    ----------
-    root : where ``sys`` is.
-
     Raises
     ------
     OSError : when there is no meter of the node.
