@@ -186,12 +186,7 @@ def positions(function_names: tuple[str, ...] | list[str]) -> Combinations:
 
 
 def evaluate(
-    combination: ArrayLike,
-    coefficients: ArrayLike,
-    problem_size: Floats,
-    processors: Floats,
-    cpu: Floats,
-    bw: Floats,
+    combination: ArrayLike, coefficients: ArrayLike, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats
 ) -> Floats:
     """Evaluate one model of Eq. (1) at many conditions.
 

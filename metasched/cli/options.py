@@ -31,8 +31,7 @@ def _named(context: typer.Context, parameter: typer.CallbackParam, value: str | 
 
 
 UrlOption = Annotated[
-    str | None,
-    typer.Option(callback=_named, help="URL or Unix socket of the daemon; by default the configured one."),
+    str | None, typer.Option(callback=_named, help="URL or Unix socket of the daemon; by default the configured one.")
 ]
 DaemonOption = Annotated[str | None, typer.Option(callback=_named, help="URL or Unix socket of the daemon to ask.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -34,8 +34,7 @@ UNMEASURED = "not measured"
 
 
 runs = typer.Typer(
-    help="Show stored runs, export them as runs.csv, or exclude them from learning.",
-    invoke_without_command=True,
+    help="Show stored runs, export them as runs.csv, or exclude them from learning.", invoke_without_command=True
 )
 
 
@@ -56,8 +55,7 @@ def run(
     ] = None,
     interval: Annotated[float, typer.Option(help="Sampling interval of the monitors (s).")] = 0.5,
     idle_watts: Annotated[
-        float,
-        typer.Option(min=0.0, help="Idle power of this host (W); the run is charged its share."),
+        float, typer.Option(min=0.0, help="Idle power of this host (W); the run is charged its share.")
     ] = 0.0,
     stated: options.SettingsOptions,
     database: options.DatabaseOption = None,

@@ -86,11 +86,4 @@ class User:
         return bool(found.st_mode >> shift & bit)
 
 
-_SAID = {
-    "x": "enter",
-    "r": "read it",
-    "w": "write it",
-    "rx": "run it",
-    "rw": "read and write it",
-    "wx": "write in it",
-}
+_SAID = {"x": "enter", "r": "read it", "w": "write it", "rx": "run it", "rw": "read and write it", "wx": "write in it"}

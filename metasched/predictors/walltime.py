@@ -19,16 +19,7 @@ import scipy
 from metasched.arrays import Floats
 from metasched.predictors.abilities import check_depends, under
 from metasched.predictors.contract import Predictor
-from metasched.records import (
-    DEFAULT_SETTINGS,
-    IDLE_BANDWIDTH,
-    IDLE_CPU,
-    InputError,
-    Placement,
-    Request,
-    Run,
-    Settings,
-)
+from metasched.records import DEFAULT_SETTINGS, IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Request, Run, Settings
 
 #: Levels of the intervals whose ends trace the distribution.
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998)
@@ -227,10 +218,7 @@ def usual_loads(runs: Iterable[Run]) -> tuple[float, float]:
     met = list(runs)
     cpu = [run.min_avg_avail_cpu for run in met if not math.isnan(run.min_avg_avail_cpu)]
     bandwidth = [run.min_avg_avail_bw for run in met if not math.isnan(run.min_avg_avail_bw)]
-    return (
-        float(np.median(cpu)) if cpu else IDLE_CPU,
-        float(np.median(bandwidth)) if bandwidth else IDLE_BANDWIDTH,
-    )
+    return (float(np.median(cpu)) if cpu else IDLE_CPU, float(np.median(bandwidth)) if bandwidth else IDLE_BANDWIDTH)
 
 
 class ExecutionTimes:

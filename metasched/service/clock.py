@@ -42,10 +42,7 @@ class Clock:
     """
 
     def __init__(
-        self,
-        wall: Callable[[], float] = time.time,
-        steady: Callable[[], float] = time.monotonic,
-        ahead: float = 60.0,
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic, ahead: float = 60.0
     ) -> None:
         self._wall, self.steady, self._ahead = wall, steady, ahead
         self._offset = wall() - steady()

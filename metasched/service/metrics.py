@@ -75,10 +75,7 @@ class Metrics:
         )
         self.loads = Counter("metasched_loads_total", "Loads stored.", registry=self.registry)
         self._refused = Counter(
-            "metasched_loads_refused_total",
-            "Loads that were refused, by reason.",
-            ["reason"],
-            registry=self.registry,
+            "metasched_loads_refused_total", "Loads that were refused, by reason.", ["reason"], registry=self.registry
         )
         self._repaired = Counter(
             "metasched_loads_repaired_total", "Loads that were repaired, by rule.", ["rule"], registry=self.registry

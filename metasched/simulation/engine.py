@@ -320,14 +320,7 @@ class Simulation:
             self.messages.setdefault((group.label, instruction.name, distance), Channel()).put(sent)
 
     def _took(
-        self,
-        label: str,
-        other: str,
-        ranks: range,
-        shift: int | None,
-        here: Ints,
-        there: Ints,
-        size: Floats | float,
+        self, label: str, other: str, ranks: range, shift: int | None, here: Ints, there: Ints, size: Floats | float
     ) -> Floats | float:
         if shift is None or isinstance(size, np.ndarray):
             return self.placement.message(here, there, size)

@@ -56,10 +56,7 @@ class Outcome:
 
 
 def simulate(
-    system: System,
-    application: Application,
-    processes: Mapping[str, int],
-    variables: Mapping[str, float] | None = None,
+    system: System, application: Application, processes: Mapping[str, int], variables: Mapping[str, float] | None = None
 ) -> Outcome:
     """Simulate an application on a system.
 

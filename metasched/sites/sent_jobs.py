@@ -164,10 +164,7 @@ class SentJobs:
     """
 
     def __init__(
-        self,
-        now: Callable[[], float],
-        kept: SentJobRecords | None = None,
-        wall: Callable[[], float] = time.time,
+        self, now: Callable[[], float], kept: SentJobRecords | None = None, wall: Callable[[], float] = time.time
     ) -> None:
         self._now, self._kept, self._wall, self._lock = now, kept, wall, Lock()
         self._jobs: dict[str, SentJob] = {}

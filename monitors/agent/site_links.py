@@ -29,14 +29,7 @@ class SiteLinks:
     clock : monotonic seconds.
     """
 
-    def __init__(
-        self,
-        site: str,
-        daemon: str,
-        token: str,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, site: str, daemon: str, token: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._site, self._urls = site, [each.rstrip("/") + PATH for each in daemon.split()]
         self._token, self._clock, self._lock = token, clock, Lock()
         self._newest: dict[str, tuple[Link, float]] = {}

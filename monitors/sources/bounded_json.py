@@ -16,13 +16,7 @@ from monitors.one_line import one_line
 LARGEST = 16 << 20
 
 
-def fetch(
-    url: str,
-    *,
-    deadline: float,
-    token_file: Path | None,
-    parameters: Mapping[str, str] | None = None,
-) -> Any:
+def fetch(url: str, *, deadline: float, token_file: Path | None, parameters: Mapping[str, str] | None = None) -> Any:
     """The document that a server answers a GET request with; redirections are not followed.
 
     Parameters

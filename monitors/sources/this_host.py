@@ -25,10 +25,7 @@ class ThisHost:
     """
 
     def __init__(
-        self,
-        available_cpu: Callable[[], float],
-        available_bandwidth: Callable[[], float],
-        node: str | None = None,
+        self, available_cpu: Callable[[], float], available_bandwidth: Callable[[], float], node: str | None = None
     ) -> None:
         self._available_cpu, self._available_bandwidth = available_cpu, available_bandwidth
         self._node = node or socket.gethostname().split(".")[0]

@@ -102,11 +102,7 @@ def enrol_agents(
 
 
 @token.command("list")
-def list_tokens(
-    config: ConfigOption = None,
-    database: DatabaseOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def list_tokens(config: ConfigOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
     """List the tokens, without their secrets."""
     with opened(config, database) as store:
         tokens = store.tokens.all()

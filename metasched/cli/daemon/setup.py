@@ -152,10 +152,7 @@ def slurm(
     plan = call.begun("slurm", of_slurm.folder_of(slurm_conf), named, socket, state)
     undone, conf = ("systemctl restart slurmctld", *RESTART), slurm_conf.absolute()
     call.carry_out(
-        plan,
-        lambda: of_slurm.complete(plan, conf),
-        undone,
-        remaining=lambda: of_slurm.remaining(plan, conf),
+        plan, lambda: of_slurm.complete(plan, conf), undone, remaining=lambda: of_slurm.remaining(plan, conf)
     )
 
 

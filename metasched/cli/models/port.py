@@ -112,11 +112,7 @@ def _document(path: str, predictor: PortedPredictor, expected: Trust) -> dict[st
                 "problem_size": expected.problem_size,
                 "processors": int(expected.processors[position]),
                 "execution_time": expected.execution_time[position],
-                "interval": {
-                    "low": expected.low[position],
-                    "high": expected.high[position],
-                    "level": expected.level,
-                },
+                "interval": {"low": expected.low[position], "high": expected.high[position], "level": expected.level},
                 "expected_ppe": expected.expected_ppe[position],
             }
             for position in range(len(expected.processors))

@@ -141,7 +141,7 @@ def _show(model: CloudModel, scaling: Scaling, analysis: Scaling, places: list[I
     output.out.print(
         f"CPU_Constant {model.cpu_constant:.4g}, Net_Constant {model.net_constant:.4g}, "
         f"error on the profiles {model.profiling_error:.1%}; m(n) = {model.workload.message_size} bytes, "
-        f"s(n) = {model.workload.sends}",
+        f"s(n) = {model.workload.sends}"
     )
     for note in model.notes:
         output.say(note)

@@ -99,12 +99,7 @@ def _explained(scene: Scene, problem_size: float, asked: PlacementTable, setting
 def _tell(explanation: dict[str, Any]) -> None:
     chosen, harm = PlacementTable.model_validate(explanation).record(), explanation["costs"].get("harm") or 0.0
     taken, interval = chosen.resource_set, chosen.prediction.interval
-    shown = Table(
-        title=rankings.where(taken),
-        title_justify="left",
-        box=box.SIMPLE,
-        show_footer=True,
-    )
+    shown = Table(title=rankings.where(taken), title_justify="left", box=box.SIMPLE, show_footer=True)
     shown.add_column("part", footer="completion")
     shown.add_column("how", overflow="fold")
     shown.add_column("s", justify="right", footer=plain(chosen.completion))

@@ -73,8 +73,7 @@ class Wanted:
         typer.Option(help="min-time, or min-energy within --max-slowdown; in place of --weight."),
     ] = None
     weight: Annotated[
-        list[str] | None,
-        typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable."),
+        list[str] | None, typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable.")
     ] = None
     max_slowdown: Annotated[
         float | None,
@@ -116,8 +115,7 @@ def rank_verb(
     problem_size: rankings.SizeOption,
     given: Given,
     forecast: Annotated[
-        bool | None,
-        typer.Option(help="Forecast the loads over the run; the daemon does so by default."),
+        bool | None, typer.Option(help="Forecast the loads over the run; the daemon does so by default.")
     ] = None,
     demanded: Demanded,
     wanted: Wanted,

@@ -36,8 +36,7 @@ class LayoutOptions(options.SettingsOptions):
     """The options that describe the settings of a run, whose threads may be left to the ranking."""
 
     threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Threads of each process; by default the best of those it has run with."),
+        int | None, typer.Option(min=1, help="Threads of each process; by default the best of those it has run with.")
     ] = None
 
     def asked(self, settings: Settings) -> dict[str, Any]:

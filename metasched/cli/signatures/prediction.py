@@ -73,11 +73,7 @@ class EngineOptions:
 
 @grouped
 def predict_verb(
-    *,
-    application: ApplicationArgument,
-    processes: ProcessesOption,
-    engine: EngineOptions,
-    as_json: JsonOption = False,
+    *, application: ApplicationArgument, processes: ProcessesOption, engine: EngineOptions, as_json: JsonOption = False
 ) -> None:
     """Predict execution times for numbers of processes that were not run."""
     known, document = read_application(application)

@@ -144,11 +144,7 @@ def _state(cluster: ClusterTable, where: str, read: ReadText, entry: ReadEntry) 
                 raise InputError(f"a job runs on node {name}, which is not described", where=where)
             jobs[number[name]] += 1
     return replace(
-        state,
-        network=network,
-        jobs=jobs,
-        queue_wait=_wait(cluster, where),
-        hardware=hardware_of(cluster, entry, where),
+        state, network=network, jobs=jobs, queue_wait=_wait(cluster, where), hardware=hardware_of(cluster, entry, where)
     )
 
 

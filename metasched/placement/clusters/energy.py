@@ -57,12 +57,7 @@ def energy_of(
 
 
 def power_in_doubt(
-    state: ClusterState,
-    predictor: Predictor,
-    size: ArrayLike,
-    processors: Ints,
-    cpu: Floats,
-    bandwidth: Floats,
+    state: ClusterState, predictor: Predictor, size: ArrayLike, processors: Ints, cpu: Floats, bandwidth: Floats
 ) -> tuple[Floats, Floats]:
     """The expected mean power of sets of a cluster, and its margin up to the upper limit (W), arrays of shape (k,).
 

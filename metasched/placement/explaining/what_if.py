@@ -108,10 +108,4 @@ def scaling(curve: Curve, advised: int) -> Scaling:
     powers |= count == advised
     time = curve.execution_time
     speedup = count[0] * time[0] / time
-    return Scaling(
-        count[powers],
-        time[powers],
-        speedup[powers],
-        (speedup / count)[powers],
-        int(count[best]),
-    )
+    return Scaling(count[powers], time[powers], speedup[powers], (speedup / count)[powers], int(count[best]))

@@ -20,11 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.recent_placements import (
-    RecentPlacement,
-    after_recent_placements,
-    with_recent_placements,
-)
+from metasched.placement.loads.recent_placements import RecentPlacement, after_recent_placements, with_recent_placements
 from metasched.placement.loads.staleness import STALE_AFTER, stale, with_stale_capped
 
 #: The horizon that is tried first if no better one is known (s).

@@ -242,9 +242,7 @@ def lay_out(
 
 
 def _side_by_side(
-    clusters: Sequence[ClusterState],
-    groups: Sequence[tuple[int, Groups]],
-    first_node: Sequence[int],
+    clusters: Sequence[ClusterState], groups: Sequence[tuple[int, Groups]], first_node: Sequence[int]
 ) -> tuple[Domains, Ints]:
     domain, node, processors, cluster_of = ([np.empty(0, np.int64)] for _ in range(4))
     width, speed = ([np.empty(0)] for _ in range(2))

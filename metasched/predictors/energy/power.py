@@ -54,11 +54,7 @@ class Power:
 
     @classmethod
     def fit(
-        cls,
-        points: Floats,
-        work: Floats,
-        watts: Floats,
-        known: tuple[Scales, Sequence[float]] | None = None,
+        cls, points: Floats, work: Floats, watts: Floats, known: tuple[Scales, Sequence[float]] | None = None
     ) -> Power:
         """Fit to runs, oldest first.
 

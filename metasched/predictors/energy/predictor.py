@@ -207,10 +207,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         return [run for run, wrong in zip(runs, misread(runs), strict=True) if not wrong]
 
     def power_of(
-        self,
-        times: RobustPredictor,
-        clock: Clock | None,
-        known: tuple[Scales, Sequence[float]] | None = None,
+        self, times: RobustPredictor, clock: Clock | None, known: tuple[Scales, Sequence[float]] | None = None
     ) -> Power | None:
         """Power from the runs with a recorded energy.
 

@@ -85,9 +85,7 @@ class GaussianProcess(LogRegression):
         optimise = len(points) >= min(self._optimised_at + REVISIT, 1.25 * self._optimised_at)
         # Each search starts again: one that few runs led astray would hold those after it there.
         process = GaussianProcessRegressor(
-            self._start if optimise else self._kernel,
-            normalize_y=True,
-            optimizer="fmin_l_bfgs_b" if optimise else None,
+            self._start if optimise else self._kernel, normalize_y=True, optimizer="fmin_l_bfgs_b" if optimise else None
         )
         self._model = make_pipeline(StandardScaler(), process)
         with warnings.catch_warnings():

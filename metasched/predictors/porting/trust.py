@@ -55,11 +55,5 @@ def trust(predictor: PortedPredictor, most_processors: int | None = None, level:
     found = predictor.predict_many(problem_size, processors, 1.0, idle, level)
     _, spread = predictor.expected(problem_size * one, processors, one, idle * one)
     return Trust(
-        problem_size,
-        processors,
-        found.execution_time,
-        found.low,
-        found.high,
-        100.0 * MEAN_DISTANCE * spread,
-        level,
+        problem_size, processors, found.execution_time, found.low, found.high, 100.0 * MEAN_DISTANCE * spread, level
     )

@@ -108,12 +108,7 @@ class RobustLearner(LearnedState[RobustState]):
             error, spread = (values[own] for values in model.process.leave_one_out())
             surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
         self._state = RobustState(
-            model,
-            imagined(DEGREES),
-            Domain.of(known.runs),
-            known.notes,
-            doubted=not_believed,
-            surprises=surprises,
+            model, imagined(DEGREES), Domain.of(known.runs), known.notes, doubted=not_believed, surprises=surprises
         )
         return self
 

@@ -88,10 +88,7 @@ def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, MeteredJob]:
 
 
 def energies(
-    wanted: Collection[str],
-    jobs: Mapping[str, MeteredJob],
-    processors: Mapping[str, int],
-    coverage: Coverage,
+    wanted: Collection[str], jobs: Mapping[str, MeteredJob], processors: Mapping[str, int], coverage: Coverage
 ) -> dict[str, float]:
     """The energy of jobs (J) whose nodes were metered.
 

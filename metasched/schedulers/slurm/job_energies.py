@@ -35,11 +35,7 @@ class JobEnergies:
     """
 
     def __init__(
-        self,
-        name: str,
-        commands: SlurmCommands,
-        configuration: Remembered[Mapping[str, str]],
-        hardware: Entry | None,
+        self, name: str, commands: SlurmCommands, configuration: Remembered[Mapping[str, str]], hardware: Entry | None
     ) -> None:
         self._name, self._commands, self._configuration = name, commands, configuration
         self._hardware, self._asked, self.coverage = hardware, False, Coverage("")

@@ -92,11 +92,7 @@ def shown(application: str, platform: str, models: Models) -> Shown:
     except InputError:  # It has learned nothing yet.
         learned = Learned(())
     return Shown(
-        summary(application, platform, models),
-        _tops(learned),
-        learned.phases,
-        _chart(runs),
-        runs[: -RUNS - 1 : -1],
+        summary(application, platform, models), _tops(learned), learned.phases, _chart(runs), runs[: -RUNS - 1 : -1]
     )
 
 

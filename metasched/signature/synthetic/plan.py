@@ -94,9 +94,7 @@ def planned(application: Application, count: int, cores: int, per_node: int, ins
     measured[[each for new in news for each in new]] = True
     timed = _collectives(sampled(application, count, TURNS), cores)
     largest = max(
-        float(found.size.max(initial=0.0)),
-        max((each.buffer(many) for each, many in timed), default=0.0),
-        1.0,
+        float(found.size.max(initial=0.0)), max((each.buffer(many) for each, many in timed), default=0.0), 1.0
     )
     if largest > MOST_BYTES:
         raise InputError(f"a call of {count} processes needs {largest:.3g} bytes, expected at most {MOST_BYTES}")

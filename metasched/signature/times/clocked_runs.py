@@ -141,10 +141,7 @@ def _extended(some: ClockedRun, fewer: ClockedRun) -> ClockedRun:
     factor = np.where(gained > 1e-9, missing / np.maximum(gained, 1e-9), 0.0)
     computing, waiting = (
         more + np.maximum(more - less, 0.0) * factor
-        for more, less in (
-            (some.clocks.computing, fewer.clocks.computing),
-            (some.clocks.waiting, fewer.clocks.waiting),
-        )
+        for more, less in ((some.clocks.computing, fewer.clocks.computing), (some.clocks.waiting, fewer.clocks.waiting))
     )
     added = (computing - some.clocks.computing + waiting - some.clocks.waiting).sum(axis=1)
     return ClockedRun(

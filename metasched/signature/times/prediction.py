@@ -99,12 +99,7 @@ class Prediction:
 
 
 def predictions(
-    engine: Engine,
-    name: str,
-    counts: Sequence[int],
-    measured: Mapping[int, float],
-    corrected: bool,
-    ruled: bool = True,
+    engine: Engine, name: str, counts: Sequence[int], measured: Mapping[int, float], corrected: bool, ruled: bool = True
 ) -> list[Prediction]:
     """Predict numbers of processes, after a rehearsal on those that were timed.
 

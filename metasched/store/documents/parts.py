@@ -222,12 +222,7 @@ def runs_of(kept: Sequence[Row], application: str, cluster: str, settings: Seque
 
 
 def window(
-    kept: Sequence[Row],
-    application: str,
-    cluster: str,
-    seen: int,
-    capacity: int,
-    settings: Sequence[SettingPart] = (),
+    kept: Sequence[Row], application: str, cluster: str, seen: int, capacity: int, settings: Sequence[SettingPart] = ()
 ) -> RunWindow:
     """The window of runs from stored rows.
 

@@ -184,12 +184,7 @@ def _coded(names: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
 
 
 def _refuse(
-    bad: Flags,
-    values: Floats,
-    name: str,
-    expected: str,
-    lines: NDArray[np.intp],
-    path: str | os.PathLike[str],
+    bad: Flags, values: Floats, name: str, expected: str, lines: NDArray[np.intp], path: str | os.PathLike[str]
 ) -> None:
     """Raise for the first sample marked bad, if there is one."""
     if bad.any():

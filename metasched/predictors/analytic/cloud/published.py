@@ -31,11 +31,7 @@ def visit_ratios(distribution: Ints, waiting_share: float) -> tuple[Floats, Floa
 
 
 def execution_time(
-    workload: Workload,
-    hardware: Hardware,
-    distribution: Ints,
-    cpu_constant: float,
-    net_constant: float,
+    workload: Workload, hardware: Hardware, distribution: Ints, cpu_constant: float, net_constant: float
 ) -> float:
     """T = R s(n), seconds: Eq. (13) with R by mean value analysis.
 

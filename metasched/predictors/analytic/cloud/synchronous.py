@@ -40,11 +40,7 @@ class Costs:
 
     @classmethod
     def of(
-        cls,
-        profiles: Sequence[Profile],
-        workload: Workload,
-        hardware: Hardware,
-        distributions: Sequence[Ints],
+        cls, profiles: Sequence[Profile], workload: Workload, hardware: Hardware, distributions: Sequence[Ints]
     ) -> Costs:
         """Non-negative relative least squares, first on the computation, then on the waiting.
 
@@ -116,12 +112,7 @@ class _Terms:
 
 
 def execution_time(
-    workload: Workload,
-    costs: Costs,
-    hardware: Hardware,
-    distribution: Ints,
-    cpu_constant: float,
-    net_constant: float,
+    workload: Workload, costs: Costs, hardware: Hardware, distribution: Ints, cpu_constant: float, net_constant: float
 ) -> float:
     """T (s) for one distribution of processes, shape (servers,); both constants multiply their part, 1 changes none.
 
