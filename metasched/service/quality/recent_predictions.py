@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from metasched.advised_placements import AdvisedPlacement
 from metasched.records import Prediction, Run
 
@@ -46,8 +44,8 @@ class RecentPredictions:
     >>> from metasched.records import Interval
     >>> track = RecentPredictions()
     >>> track.note(Run("cg", "c8", 1400, 4, 0.8, 93.5, 10.0), Prediction(11.0, Interval(9.0, 12.0, 0.9), "a model"))
-    >>> [(run.predicted, run.actual, run.inside) for run in track.of("cg", "c8")], track.error("cg", "c8")
-    ([(11.0, 10.0, True)], 10.0)
+    >>> [(run.predicted, run.actual, run.inside) for run in track.of("cg", "c8")]
+    [(11.0, 10.0, True)]
     """
 
     def __init__(self) -> None:
@@ -80,11 +78,6 @@ class RecentPredictions:
     def of(self, application: str, platform: str) -> tuple[JudgedRun, ...]:
         """The last runs of a model with their predictions (s), oldest first."""
         return tuple(self._runs.get((application, platform), ()))
-
-    def error(self, application: str, platform: str) -> float | None:
-        """The median percentage prediction error of the last runs (%); None before the first."""
-        runs = self.of(application, platform)
-        return float(np.median([run.error for run in runs])) if runs else None
 
     def _of(self, key: Key) -> deque[JudgedRun]:
         return self._runs.setdefault(key, deque(maxlen=MOST_RUNS))

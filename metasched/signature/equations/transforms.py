@@ -54,10 +54,6 @@ class WholeForm:
                 text += sign + (name if name and size == 1 else f"{size} {name}".strip())
         return text
 
-    def as_dict(self) -> dict[str, Any]:
-        """The form as a JSON document: its constant, terms and error."""
-        return {"constant": self.constant, "terms": dict(self.terms), "error": self.error}
-
 
 def are_whole(values: Sequence[float]) -> bool:
     """Whether all are whole numbers, but for rounding."""
