@@ -244,18 +244,19 @@ def measure_verb(
 ) -> None:
     """Measure the blocks of this cluster with a small MPI program, as input of `hardware calibrate`."""
     from metasched.tracing.compiled import compiled
+    from metasched.tracing.launchers import check_installed
     from monitors.sensors.blocks import LARGEST_MESSAGE, OPTIONS, SOURCE, measure
 
     counts, bytes_ = whole_numbers("--processes", processes), whole_numbers("--sizes", sizes, most=LARGEST_MESSAGE)
     words = _words("--launcher", launcher)
     check_writable(to)
+    check_installed(words)
     try:
         with output.working("measuring"):
             program = compiled(SOURCE, compiler, OPTIONS)
             text = measure(words, program, counts, bytes_, repetitions, file, warn=lambda line: output.warn([line]))
     except ValueError as error:
-        output.to_stderr(str(error))
-        raise typer.Exit(1) from None
+        raise InputError(str(error)) from None
     write_text_atomically(to, text)
     output.say(f"{len(text.splitlines()) - 1} measurements written to {to}")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from metasched.records import InputError
 from metasched.store.files.user_folders import cache_folder
 from metasched.tracing.compiled import compiled
+from metasched.tracing.launchers import check_installed
 from monitors.launched import launched
 
 SOURCE = Path(__file__).with_name("recorder.c")
@@ -91,8 +92,7 @@ def record(
     library = recorder(compiler, [*options, "-DWITH_VALGRIND"] if under_valgrind else options)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise InputError("is there and not an empty folder", where=str(to))
-    if shutil.which(launcher[0]) is None:
-        raise InputError(f"{launcher[0]} is not installed, expected the command that starts the MPI program")
+    check_installed(launcher)
     to.mkdir(parents=True, exist_ok=True)
     preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
     environment = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 import tempfile
 from collections import defaultdict
@@ -20,6 +19,7 @@ from metasched.signature.synthetic.message_kinds import MessageKind
 from metasched.signature.synthetic.plan import Plan, planned
 from metasched.signature.synthetic.result import Result, digest
 from metasched.tracing.compiled import compiled
+from metasched.tracing.launchers import check_installed
 from monitors.launched import launched
 
 SOURCE = Path(__file__).with_name("synthetic.c")
@@ -47,8 +47,7 @@ def run_synthetic(
     ------
     InputError : when the rules do not hold, the launcher fails, or the program ends early.
     """
-    if shutil.which(launcher[0]) is None:
-        raise InputError(f"{launcher[0]} is not installed, expected the command that starts MPI programs")
+    check_installed(launcher)
     if not to.parent.is_dir():
         raise InputError("is no folder", where=str(to.parent))
     smpi = Path(launcher[0]).name == "smpirun"

@@ -106,7 +106,7 @@ def test_a_folder_that_is_empty_is_taken_and_one_with_files_or_a_file_is_refused
 def test_a_launcher_that_is_missing_is_told_before_anything_is_made(cc: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
         record(["no-mpirun"], tmp_path / "trace", cc)
-    assert str(refusal.value) == "no-mpirun is not installed, expected the command that starts the MPI program"
+    assert str(refusal.value) == "no-mpirun is not installed, expected the command that starts MPI programs"
     assert not (tmp_path / "trace").exists()
 
 
