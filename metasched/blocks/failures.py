@@ -3,6 +3,9 @@
 Failures of a node are a Poisson process of rate lambda, so that of P nodes one fails at the rate lambda P, and the
 chance that none does within t is e^(-lambda t P) (Proficz and Czarnul, Table 1). A job that is struck begins again at
 its last checkpoint; restarting takes no time of its own.
+
+In all formulas ``work`` is what a job takes without failures (s), ``rate`` lambda P, at which some of its nodes fails
+(1/s), and ``cost`` what a checkpoint takes (s): numbers, or arrays that broadcast to the shape of the answer.
 """
 
 from __future__ import annotations
@@ -68,13 +71,6 @@ class FailureRate:
     def success(self, duration: float, nodes: float) -> float:
         """Probability that none of ``nodes`` nodes fails within a duration (s), averaged over the rate's distribution.
 
-        Parameters
-        ----------
-        duration : of the work (s).
-        nodes : that all have to last.
-
-        Examples
-        --------
         >>> round(FailureRate(5.03372e-10).success(86400, 192), 7)
         0.9916844
         """
@@ -84,14 +80,7 @@ class FailureRate:
         return math.exp(-self.shape * math.log1p(struck / self.shape))
 
     def success_between(self, duration: float, nodes: float, level: float) -> tuple[float, float]:
-        """The interval of the probability of completion, from the quantiles of the rate, as wide as to hold the mean.
-
-        Parameters
-        ----------
-        duration : of the work (s).
-        nodes : that all have to last.
-        level : probability that the interval holds it.
-        """
+        """The interval of :meth:`success` for a duration (s), from the quantiles of the rate, as wide as to hold the mean."""
         most, least = self.quantile(0.5 + level / 2), self.quantile(0.5 - level / 2)
         # Of few failures the mean may be that of a few small rates, beyond the quantiles.
         ends = (math.exp(-rate * duration * nodes) for rate in (most, least))
@@ -102,13 +91,6 @@ class FailureRate:
 def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:
     """Expected completion (s) if every failure restarts the job from scratch, (e^(lambda P T) - 1) / (lambda P).
 
-    Parameters
-    ----------
-    work : seconds without failures, T.
-    rate : failures of all nodes per second, lambda P.
-
-    Examples
-    --------
     >>> round(float(from_scratch(864.0, 5.03372e-10 * 100_000)), 3)
     883.064
     """
@@ -122,13 +104,6 @@ def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:
 def young(cost: Floats | float, rate: Floats | float) -> Floats:
     """Young's interval between checkpoints that each take ``cost`` seconds, sqrt(2 C / (lambda P)).
 
-    Parameters
-    ----------
-    cost : of a checkpoint (s); a number, or an array whose shape the answer has.
-    rate : of failures of all nodes together, lambda P (1/s), likewise.
-
-    Examples
-    --------
     >>> round(float(young(600.0, 5.03372e-5)), 1)
     4882.5
     """
@@ -141,13 +116,6 @@ def best_interval(cost: Floats | float, rate: Floats | float) -> Floats:
     W is Lambert's function, its upper branch. It lies below Young's interval, which leaves out that checkpoints fail
     too.
 
-    Parameters
-    ----------
-    cost : of a checkpoint (s).
-    rate : of failures of all nodes together, lambda P (1/s).
-
-    Examples
-    --------
     >>> round(float(best_interval(600.0, 5.03372e-5)), 1)
     4491.0
     """
@@ -167,18 +135,8 @@ def in_pieces(work: Floats | float, rate: Floats | float, cost: Floats | float, 
     """Expected completion (s) of work in ``pieces`` pieces with a checkpoint after each but the last.
 
     Every piece takes equally long with its checkpoint: so the last holds more work than the others, by what a
-    checkpoint takes, and no other way to part the work ends sooner. Numbers, or arrays that broadcast to the shape of
-    the answer.
+    checkpoint takes, and no other way to part the work ends sooner.
 
-    Parameters
-    ----------
-    work : without failures (s).
-    rate : of failures of all nodes together (1/s).
-    cost : of a checkpoint (s).
-    pieces : how many; with 1 there is no checkpoint.
-
-    Examples
-    --------
     >>> float(in_pieces(100.0, 1e-12, 1.0, 4).round(6))
     103.0
     """
@@ -186,19 +144,11 @@ def in_pieces(work: Floats | float, rate: Floats | float, cost: Floats | float, 
 
 
 def best_pieces(work: Floats | float, rate: Floats | float, cost: Floats | float) -> Floats:
-    """The number of pieces with which work is expected to end first (:func:`in_pieces`).
+    """The number of pieces with which work (s) is expected to end first (:func:`in_pieces`).
 
     The expectation is convex in the number of pieces, and as a fraction the best is that of pieces of
     :func:`best_interval`; so the best whole number is next to it.
 
-    Parameters
-    ----------
-    work : without failures (s).
-    rate : of failures of all nodes together (1/s).
-    cost : of a checkpoint (s).
-
-    Examples
-    --------
     >>> best_pieces(np.array([864.0, 4_600.0, 46_000.0]), 5.03372e-5, 600.0).tolist()
     [1.0, 1.0, 10.0]
     """

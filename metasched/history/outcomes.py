@@ -95,14 +95,7 @@ class Outcomes:
         self._counts: dict[Hashable, list[float]] = {}
 
     def learn(self, job: Submission, run_time: float, state: str) -> None:
-        """Count how a job ended: early, at its limit, or otherwise.
-
-        Parameters
-        ----------
-        job : as it was submitted.
-        run_time : how long it ran (s).
-        state : how it ended, as :func:`outcome` takes it.
-        """
+        """Count how a job, as submitted, ended after its run time (s): early, at its limit, or otherwise."""
         found = outcome(job.limit, run_time, state)
         for key in _keys(job):
             counts = self._counts.setdefault(key, [0.0, 0.0, 0.0])

@@ -70,11 +70,7 @@ def power_in_doubt(
     Parameters
     ----------
     state : the cluster, with its hardware if that is known, and the doubt about its loads.
-    predictor : of the application there; what it learned of energy counts first.
-    size : problem size N.
-    processors : of each set, shape (k,).
-    cpu : least available CPU of each set, shape (k,), a share of one processor.
-    bandwidth : least available bandwidth of each set, shape (k,) (Mbit/s).
+    predictor, size, processors, cpu, bandwidth : as for :func:`energy_of`.
     """
     doubt, points = state.doubt(processors, CAP_LEVEL), [(cpu, bandwidth)]
     if doubt is not None:
