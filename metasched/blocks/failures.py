@@ -80,7 +80,7 @@ class FailureRate:
         return math.exp(-self.shape * math.log1p(struck / self.shape))
 
     def success_between(self, duration: float, nodes: float, level: float) -> tuple[float, float]:
-        """The interval of :meth:`success` for a duration (s), from the quantiles of the rate, as wide as to hold the mean."""
+        """The interval of :meth:`success` over a time (s), from quantiles of the rate, as wide as to hold the mean."""
         most, least = self.quantile(0.5 + level / 2), self.quantile(0.5 - level / 2)
         # Of few failures the mean may be that of a few small rates, beyond the quantiles.
         ends = (math.exp(-rate * duration * nodes) for rate in (most, least))

@@ -34,18 +34,10 @@ def submission(
     user: str, processors: int, limit: float, *, name: str = "", executable: str = "", partition: str = "",
     account: str = "",
 ) -> Submission:  # fmt: skip
-    """A submission whose name joins the job's name, partition and account.
+    """A submission whose name joins the job's name, or else its executable, with its partition and account.
 
-    Parameters
-    ----------
-    user : who submits it.
-    processors : how many it asks for.
-    limit : the time that it asks for (s); at least one second counts.
-    name, executable, partition, account : what it is called by; each may be empty. A job without a name is called by
-        its executable.
+    A limit (s) of less than one second counts as one; what the job is called by may be empty.
 
-    Examples
-    --------
     >>> submission("ada", 4, 3600.0, name="solve", partition="long").name
     'solve/long/'
     >>> submission("ada", 4, 3600.0, executable="a.out").name

@@ -185,16 +185,7 @@ def predict_many(
     level: float,
     doubt: LoadDoubt | None,
 ) -> Predictions:
-    """The predictions of ``predictor.predict_many``, with the uncertainty of the loads in the intervals.
-
-    Parameters
-    ----------
-    predictor : that knows nothing of the doubt.
-    problem_size, processors : N, and P of shape (k,).
-    cpu, bandwidth : the two minima to expect, arrays of shape (k,): share of a processor, and Mbit/s.
-    level : probability that an interval holds its outcome.
-    doubt : about the two minima; None where they are known.
-    """
+    """The same as :func:`predict_one` for arrays of processors, CPU and bandwidth of shape (k,)."""
     found = predictor.predict_many(problem_size, processors, cpu, bandwidth, level)
     if doubt is None:
         return found

@@ -87,15 +87,7 @@ class Settings:
         parameters: Mapping[str, float | str] = MappingProxyType({}),
         frequency: float | None = None,
     ) -> Settings:
-        """Settings from what is known; parameters in any order, words that are numbers read as such.
-
-        Parameters
-        ----------
-        processes_per_node : None for as many as there is room for.
-        threads : of each process, 1 where None.
-        parameters : of the application, by name.
-        frequency : clock of the processors (MHz), None where it is not known.
-        """
+        """Settings from what is known; parameters in any order, words that are numbers read as such."""
         if processes_per_node is None and threads in (None, 1) and not parameters and frequency is None:
             return DEFAULT_SETTINGS
         pairs = (

@@ -182,28 +182,8 @@ class ClusterState:
         queue_wait: QueueWait | None = None,
         hardware: Entry | None = None,
     ) -> ClusterState:
-        """A state with each column given for every node or once for all; on one switch by default.
+        """A state with the columns of the class, each given for every node or once for all; on one switch by default.
 
-        Parameters
-        ----------
-        name : of the cluster.
-        nodes : their names, shape (nodes,), as long as every column that is given for each node.
-        processors : of each node.
-        available_cpu : share of one processor that is free, in [0, 1].
-        available_bandwidth : what the link has to spare (Mbit/s).
-        speed : of a processor, relative to the one that models were learned on.
-        memory : that a job may use of each node (megabytes), NaN where it is not known.
-        jobs : that run on each node.
-        up : whether it may be used.
-        powered : whether it is switched on.
-        age : of its newest sample (s).
-        features : what constraints may ask for, by node.
-        network : how the nodes are connected.
-        queue_wait : how long processors have to be waited for.
-        hardware : the entry that describes the nodes.
-
-        Examples
-        --------
         >>> ClusterState.make("c2", ["n0", "n1"], available_cpu=[1.0, 0.5], speed=2.0).effective_cpu.tolist()
         [2.0, 1.0]
         """

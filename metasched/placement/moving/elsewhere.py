@@ -253,14 +253,7 @@ def _less(cpu: Floats, load: Mapping[int, float]) -> Floats:
 
 
 def _without_own(loads: Loads, clusters: Sequence[ClusterState], job: Mover) -> Loads:
-    """The loads without that of a job, which forecasts hold as far as measurements show it.
-
-    Parameters
-    ----------
-    loads : with the forecast of what is measured.
-    clusters : those that hold nodes of the job, as measured.
-    job : the job.
-    """
+    """The loads without that of a job, which forecasts hold as far as measurements show it."""
     forecast = loads.forecast
     if forecast is None:
         return loads

@@ -23,6 +23,9 @@ from metasched.records import DEFAULT_SETTINGS, ResourceSet, Settings
 class Layout:
     """The search space: the nodes of all clusters, and the predictor of each cluster.
 
+    Methods take k entries at once: numbers of clusters, processors there, and the least available CPU (a fraction of
+    one processor) and bandwidth (Mbit/s) of their nodes, arrays of shape (k,); ``size`` is the problem size N.
+
     Parameters
     ----------
     clusters : the c clusters with the nodes that satisfy the constraints, as the job would be laid out on them.
@@ -49,15 +52,6 @@ class Layout:
         """Predict a batch, each entry by the predictor of its cluster; arrays of shape (k,).
 
         The intervals are those of the models alone, which are contained in those with the uncertainty of the loads.
-
-        Parameters
-        ----------
-        size : problem size N.
-        level : of the intervals, in (0, 1).
-        cluster : number of each entry's cluster.
-        processors : of each entry.
-        cpu : least available CPU of each entry's nodes, a fraction of one processor.
-        bandwidth : least available bandwidth of each entry's links (Mbit/s).
         """
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         parts = [
@@ -72,15 +66,7 @@ class Layout:
     def predict_in_doubt(
         self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
     ) -> Predictions:
-        """The same, with the uncertainty of the loads in the intervals.
-
-        Parameters
-        ----------
-        size : problem size N.
-        level : probability that an interval holds its outcome.
-        cluster, processors : of each set, shape (k,).
-        cpu, bandwidth : least available CPU and bandwidth (Mbit/s) of each set, shape (k,).
-        """
+        """The same, with the uncertainty of the loads in the intervals."""
         found = self.predict(size, level, cluster, processors, cpu, bandwidth)
         low, high = found.low.copy(), found.high.copy()
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
@@ -150,14 +136,6 @@ class Layout:
         """The energy of each entry (J) for its time (s), arrays of shape (k,).
 
         It is learned, else computed from the hardware; 0 if neither is known.
-
-        Parameters
-        ----------
-        size : problem size N.
-        cluster : number of each entry's cluster.
-        processors : of each entry.
-        cpu, bandwidth : smallest of each entry's nodes: share of a processor, and Mbit/s.
-        time : expected for each entry (s).
         """
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         joules = np.zeros(cluster.size)

@@ -33,13 +33,7 @@ class LoadRecords:
             return insert_many_new(connection, table(LoadRow), rows)
 
     def all(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
-        """The loads of one node or of all, from ``since`` up to and without ``until`` (s).
-
-        Parameters
-        ----------
-        node : its name; None for all.
-        since, until : seconds since 1970, ``until`` not included; None for no limit.
-        """
+        """The loads of one node or of all, from ``since`` up to and without ``until`` (s since 1970), if given."""
         if node is not None:
             return self.oldest(node, None, since=since, until=until)
         with reading(self._engine, long=True) as connection:
@@ -51,24 +45,12 @@ class LoadRecords:
             return packed.read_nodes(connection, nodes, since, until)
 
     def oldest(self, node: str, most: int | None, *, since: float | None = None, until: float | None = None) -> Loads:
-        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most ``most``.
-
-        Parameters
-        ----------
-        node : its name.
-        most : how many samples at most; None for all.
-        since, until : seconds since 1970, ``until`` not included; None for no limit.
-        """
+        """The oldest loads of one node, at most ``most`` if given, from ``since`` up to and without ``until`` (s)."""
         with reading(self._engine) as connection:
             return packed.read_node(connection, node, *_span(since, until), most)
 
     def newest(self, *, since: float, until: float | None = None) -> tuple[Load, ...]:
-        """The newest load of each node that has one from ``since`` up to and without ``until`` (s).
-
-        Parameters
-        ----------
-        since, until : seconds since 1970, ``until`` not included; None for no limit.
-        """
+        """The newest load of each node that has one from ``since`` up to and without ``until`` (s)."""
         # The key leads to the newest sample of a node: the others, perhaps a thousand times as many, are not read.
         nodes, sample = packed.nodes_with_samples(), aliased(LoadRow)
         first, end = _span(since, until)
