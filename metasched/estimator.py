@@ -71,8 +71,7 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
         Raises
         ------
-        ValueError
-            For parameters and numbers that are not as the class says.
+        ValueError : for parameters and numbers that are not as the class says.
         """
         if self.method not in METHODS:
             raise ValueError(f"method is {self.method!r}, expected one of {', '.join(METHODS)}")
@@ -158,8 +157,7 @@ def _chosen(X: Any) -> Any:
 
     Raises
     ------
-    ValueError
-        The data frame has no problem_size or no processors; only loads may be missing.
+    ValueError : the data frame has no problem_size or no processors; only loads may be missing.
     """
     if not _named(X):
         return X

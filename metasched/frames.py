@@ -48,8 +48,7 @@ def runs_from_frame(frame: pd.DataFrame) -> tuple[Run, ...]:
 
     Raises
     ------
-    InputError
-        For a column that is missing, and for the first row that is no run, with its index.
+    InputError : for a column that is missing, and for the first row that is no run, with its index.
 
     Examples
     --------
@@ -102,8 +101,7 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
 
     Raises
     ------
-    InputError
-        For a column that is missing, and for the first row that asks what no run can have, with its index.
+    InputError : for a column that is missing, and for the first row that asks what no run can have, with its index.
     """
     missing = [name for name in REQUEST_COLUMNS if name not in frame.columns]
     if missing:
@@ -131,8 +129,7 @@ def rows_by_settings(frame: pd.DataFrame) -> dict[Settings, NDArray[np.intp]]:
 
     Raises
     ------
-    InputError
-        For the first row of settings that there cannot be, with its index.
+    InputError : for the first row of settings that there cannot be, with its index.
 
     Examples
     --------

@@ -15,8 +15,7 @@ def matching(value: Any, pattern: re.Pattern[str], *, empty: bool = False) -> st
 
     Raises
     ------
-    ValueError
-        Where it is none.
+    ValueError : where it is none.
     """
     if not isinstance(value, str) or not (pattern.fullmatch(value) or (empty and not value)):
         raise ValueError("a name is invalid")
@@ -28,8 +27,7 @@ def count(value: Any) -> int:
 
     Raises
     ------
-    ValueError
-        Where it is none.
+    ValueError : where it is none.
     """
     if type(value) is not int or not 1 <= value <= 10_000_000:
         raise ValueError("a count is invalid")
@@ -41,8 +39,7 @@ def number(value: Any) -> float:
 
     Raises
     ------
-    ValueError
-        Where it is none.
+    ValueError : where it is none.
     """
     if type(value) not in (int, float) or not 0 < value < math.inf:
         raise ValueError("a number is invalid")

@@ -58,13 +58,7 @@ class Workflow:
         self._answers: dict[tuple[str, float, int, tuple[str, ...]], tuple[float, Advice | None]] = {}
 
     def partition(self, application: str, size: Size) -> Callable[..., str]:
-        """A resource of Snakemake: the partition of a task, as ``slurm_partition``.
-
-        Parameters
-        ----------
-        application : of the rule.
-        size : problem size of the task by its wildcards.
-        """
+        """A resource of Snakemake, ``slurm_partition``: where a task runs, whose N ``size`` makes of its wildcards."""
 
         def resource(wildcards: Any, threads: int) -> str:
             found = self._ask(application, size(wildcards), threads)
@@ -76,11 +70,6 @@ class Workflow:
         """A resource of Snakemake: how long a task may run (min), as ``runtime``.
 
         A task that is tried again was perhaps advised too little: it gets what the workflow says, times the attempt.
-
-        Parameters
-        ----------
-        application : of the rule.
-        size : problem size of the task by its wildcards.
         """
 
         def resource(wildcards: Any, threads: int, attempt: int) -> int:

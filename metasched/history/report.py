@@ -42,15 +42,7 @@ def report(
     log: JobLog, processors: int, *, replayed: int = 5000,
     progress: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
 ) -> dict[str, Any]:  # fmt: skip
-    """The document of ``metasched history report`` for a log.
-
-    Parameters
-    ----------
-    log : the jobs, each of which fits.
-    processors : of the cluster.
-    replayed : how many of the newest jobs are replayed.
-    progress : goes through the replays.
-    """
+    """The document of ``metasched history report`` for a log."""
     started, users = log.started(), log.labelled("user")
     return {
         "jobs": len(log), "processors": processors, "users": int(np.unique(users[users >= 0]).size),

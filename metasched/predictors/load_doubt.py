@@ -185,7 +185,7 @@ def predict_many(
     level: float,
     doubt: LoadDoubt | None,
 ) -> Predictions:
-    """The same as :func:`predict_one` for arrays of processors, CPU and bandwidth of shape (k,)."""
+    """The same as :func:`predict_one` for arrays of processors, CPU and bandwidth (Mbit/s) of shape (k,)."""
     found = predictor.predict_many(problem_size, processors, cpu, bandwidth, level)
     if doubt is None:
         return found

@@ -130,8 +130,7 @@ class Tournament(ByColumns):
 
         Raises
         ------
-        InputError
-            The chosen entrant does not know them.
+        InputError : the chosen entrant does not know them.
         """
         chosen, asked = self.chosen, under(self.chosen, settings)
         view = copy.copy(self)

@@ -39,8 +39,7 @@ def handed_over(job: Portable, source: Source, partition: str = "") -> str:
 
     Raises
     ------
-    InputError
-        For a scheduler that jobs are not handed to by PSI/J.
+    InputError : for a scheduler that jobs are not handed to by PSI/J.
     RuntimeError : when the scheduler does not take it, or answers something else than a number.
     """
     if source.kind not in EXECUTORS:

@@ -26,8 +26,7 @@ def analytic_models(configuration: Configuration) -> list[Assumed]:
 
     Raises
     ------
-    InputError
-        For the first that is wrong, with its file, or with the application that the table is of.
+    InputError : for the first that is wrong, with its file, or with the application that the table is of.
     """
     return [*map(_simulated, configuration.simulated), *map(_signed, configuration.signature)]
 

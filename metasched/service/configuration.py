@@ -378,7 +378,6 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
 
     Raises
     ------
-    InputError
-        With the file, the field, its value and what was expected.
+    InputError : with the file, the field, its value and what was expected.
     """
     return toml_as(Configuration, read_text(path), where=str(path), folder=Path(path).parent)

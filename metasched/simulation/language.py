@@ -45,8 +45,7 @@ def parse(text: str, name: str = "application") -> Application:
 
     Raises
     ------
-    InputError
-        For the first thing that is not of the language, with its line.
+    InputError : for the first thing that is not of the language, with its line.
 
     Examples
     --------

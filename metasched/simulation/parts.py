@@ -38,8 +38,7 @@ def parts(
 
     Raises
     ------
-    InputError
-        As :func:`metasched.simulation.outcome.simulate`.
+    InputError : as :func:`metasched.simulation.outcome.simulate`.
     """
 
     def time(computing: float, sending: float) -> float:

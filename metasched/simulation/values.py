@@ -93,8 +93,7 @@ def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
 
     Raises
     ------
-    ArithmeticError
-        Where it is not defined.
+    ArithmeticError : where it is not defined.
 
     Examples
     --------

@@ -114,8 +114,7 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
 
     Raises
     ------
-    ValueError
-        In one line, where the answer is of another format, is no answer, or offers nothing.
+    ValueError : in one line, where the answer is of another format, is no answer, or offers nothing.
 
     Examples
     --------
@@ -233,8 +232,7 @@ def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
 
     Raises
     ------
-    ValueError
-        In one line, as :func:`offers_in` does.
+    ValueError : in one line, as :func:`offers_in` does.
     """
     if not _understood(answer):
         raise ValueError(f"it does not answer as a grid in format {FORMAT}")

@@ -53,14 +53,7 @@ def folder() -> Path:
 def keep(
     state: Resendable, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str], daemon: str
 ) -> None:
-    """Store a submitted job with a copy of its script, so that exactly this can be submitted elsewhere.
-
-    Parameters
-    ----------
-    state : where it was submitted, under which number.
-    job : what was submitted.
-    paths, there, held_by : of its data.
-    daemon : where the grid's daemon was asked.
+    """Store a submitted job (:class:`KeptJob`) with a copy of its script, so that exactly this can go elsewhere.
 
     Raises
     ------

@@ -62,8 +62,7 @@ class PrometheusServer:
 
         Raises
         ------
-        ValueError, KeyError, TypeError, AttributeError
-            The server does not answer, or not as Prometheus does.
+        ValueError, KeyError, TypeError, AttributeError : the server does not answer, or not as Prometheus does.
         """
         document: Any = fetch(
             f"{self.url.rstrip('/')}/api/v1/query",

@@ -80,8 +80,7 @@ def check_known(nodes: Collection[str], clusters: Iterable[ClusterState]) -> Non
 
     Raises
     ------
-    InputError
-        With the first such name.
+    InputError : with the first such name.
 
     Examples
     --------

@@ -96,8 +96,7 @@ def build_description(
 
     Raises
     ------
-    InputError
-        With the place, the field, its value and what was expected.
+    InputError : with the place, the field, its value and what was expected.
     """
     described = validated(FileTable, document, where=where, folder=folder)
     for kind, names in (

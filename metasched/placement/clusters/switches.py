@@ -43,8 +43,7 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str], *, where: str, elsewh
 
     Raises
     ------
-    InputError
-        For unknown, repeated or unlisted nodes and switches, and for rings.
+    InputError : for unknown, repeated or unlisted nodes and switches, and for rings.
 
     Examples
     --------

@@ -82,13 +82,7 @@ def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple
 
 
 def expected(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple[ClusterState, tuple[str, ...]]:
-    """The first two steps of :func:`counted`: forecasts and staleness; the result holds until the next measurement.
-
-    Parameters
-    ----------
-    cluster, loads : see :func:`counted`.
-    horizon : how long the job should take (s); None for the loads of this moment.
-    """
+    """The first two steps of :func:`counted`: forecasts over a horizon (s), and staleness; until loads are measured."""
     if loads.kept is not None:
         return loads.kept(cluster, horizon)
     if loads.forecast is not None and horizon is not None:

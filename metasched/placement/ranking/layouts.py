@@ -46,10 +46,8 @@ def layouts(
 
     Raises
     ------
-    InfeasibleError
-        The processes and threads asked for fit on no node.
-    InputError
-        There are clocks to choose from, and a predictor that does not distinguish them.
+    InfeasibleError : the processes and threads asked for fit on no node.
+    InputError : there are clocks to choose from, and a predictor that does not distinguish them.
     """
     admitted = [each for each in clusters if not constraints.clusters or each.name in constraints.clusters]
     if isinstance(predictors, Mapping):

@@ -77,17 +77,7 @@ class SortedList:
         nonnegative: bool,
         in_last: NDArray[np.intp] | None = None,
     ) -> SortedList:
-        """Solve for the coefficients and sort by standard error; in_last defaults to zeros.
-
-        Parameters
-        ----------
-        combinations : functions of Eq. (1), shape (k, 5).
-        factors : square-root sums of the runs under each, see :class:`SquareRootSums`.
-        samples : how many runs they sum up.
-        relative : whether errors are relative to the measured times.
-        nonnegative : whether coefficients below 0 are ruled out.
-        in_last : how many runs in a row each has stood in the last tenth, shape (k,); 0 for all by default.
-        """
+        """Solve for the coefficients and sort by standard error; ``in_last`` is 0 for all by default."""
         fit = SquareRootSums(factors).solve(nonnegative=nonnegative)
         error = standard_error(fit.sse, max(samples, 3), 2)
         order = ascending(error)

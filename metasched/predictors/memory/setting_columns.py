@@ -176,8 +176,7 @@ class SettingColumns:
 
         Raises
         ------
-        InputError
-            A parameter is unknown, or a word where numbers were.
+        InputError : a parameter is unknown, or a word where numbers were.
         """
         asked = {name for each in settings for name, value in each.parameters if value != WITHOUT.get(name)}
         for name in sorted(asked - dict(self.known).keys()):

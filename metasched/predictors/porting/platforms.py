@@ -111,8 +111,7 @@ class PlatformsPredictor(ByColumns):
 
         Raises
         ------
-        InputError
-            It never was, and no other has runs enough.
+        InputError : it never was, and no other has runs enough.
         """
         own = self.models.get(platform)
         if own is not None and len(own.window) >= ENOUGH:

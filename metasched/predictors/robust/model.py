@@ -157,16 +157,7 @@ class Model:
         settings: Sequence[Settings] = (),
         platforms: Sequence[int] = (),
     ) -> Model:
-        """The model with a known formula, scales and weights, such as one read from a file.
-
-        Parameters
-        ----------
-        formula : of computation and communication.
-        runs : what it was fitted to, with NaN for loads that were not measured.
-        scales : of the process.
-        weights : of the runs, shape (n,), in (0, 1].
-        settings, platforms : of each run; 0 is the platform itself. Both empty where all are alike.
-        """
+        """The model with a known formula, scales, and weights of its runs in (0, 1], such as one read from a file."""
         sample, known = _Sample.of(runs, settings, platforms), np.asarray(weights, dtype=np.float64)
         if len(known) != len(sample.runs):
             raise ValueError(f"{len(known)} weights, expected {len(sample.runs)}, one for each run")
@@ -181,8 +172,7 @@ class Model:
 
         Raises
         ------
-        InputError
-            A parameter is unknown, or a word where numbers were.
+        InputError : a parameter is unknown, or a word where numbers were.
         """
         (row,) = self.formula.effects.columns.rows([settings])
         return replace(self, formula=replace(self.formula, setting=tuple(row.tolist())))
@@ -193,15 +183,9 @@ class Model:
         return self.at(points[:, 0], cpu, bw, self.of_counts(p), self.residual(points))
 
     def predict_one(self, n: float, p: int, cpu: float, bw: float) -> tuple[float, float]:
-        """The same for one request, in a fifth of the time, since it avoids arrays.
+        """The same for one request, its bandwidth in Mbit/s, in a fifth of the time, since it avoids arrays.
 
         The last answers are cached, since intervals at several levels are requested for one placement.
-
-        Parameters
-        ----------
-        n, p : problem size and processors.
-        cpu : least available CPU, a share of one processor.
-        bw : least available bandwidth (Mbit/s).
         """
         asked = n, p, cpu, bw
         found = self._answers.get(asked)

@@ -51,8 +51,7 @@ class RobustPredictor(RobustLearner, ByColumns):
 
         Raises
         ------
-        InputError
-            A parameter is unknown, or a word where numbers were.
+        InputError : a parameter is unknown, or a word where numbers were.
         """
         view = copy.copy(self)
         view._state = self.state.under(settings)

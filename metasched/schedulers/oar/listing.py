@@ -1,7 +1,8 @@
 """Reads ``oarnodes -J`` and ``oarstat -f -J``: resources and jobs.
 
 A resource of OAR's type ``default`` is one processor of a node. OAR's queues are classes of priority that share all
-resources; a property of the resources, such as ``cluster``, makes partitions.
+resources; a property of the resources, such as ``cluster``, makes partitions: ``attribute``, empty where none does.
+``known`` are the processors by their numbers, ``jobs`` what ``oarstat -f -J`` prints.
 """
 
 from __future__ import annotations
@@ -60,15 +61,8 @@ def ended(now: float) -> tuple[str, ...]:
 
 
 def resources(document: Any, attribute: str) -> dict[int, Resource]:
-    """The processors by their numbers.
+    """The processors by their numbers, from what ``oarnodes -J`` prints.
 
-    Parameters
-    ----------
-    document : what ``oarnodes -J`` prints.
-    attribute : the property that tells partitions apart, empty where none does.
-
-    Examples
-    --------
     >>> one = {"resource_id": 7, "network_address": "n1", "type": "default", "state": "Alive", "cluster": "new"}
     >>> resources({"7": one}, "cluster")
     {7: Resource(node='n1', partition='new', up=True)}
@@ -83,13 +77,7 @@ def resources(document: Any, attribute: str) -> dict[int, Resource]:
 
 
 def instances(known: Mapping[int, Resource], jobs: Any) -> tuple[Instance, ...]:
-    """Each partition's part on its nodes, without the processors that jobs hold.
-
-    Parameters
-    ----------
-    known : the processors.
-    jobs : what ``oarstat -f -J`` prints.
-    """
+    """Each partition's part on its nodes, without the processors that jobs hold."""
     held = {number for job in jobs.values() for number in _assigned(job)}
     slots, used, up = Counter[tuple[str, str]](), Counter[tuple[str, str]](), set[tuple[str, str]]()
     for number, each in known.items():
@@ -103,13 +91,7 @@ def instances(known: Mapping[int, Resource], jobs: Any) -> tuple[Instance, ...]:
 
 
 def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[ListedJob, ...]:
-    """The jobs that run and wait.
-
-    Parameters
-    ----------
-    jobs : what ``oarstat -f -J`` prints.
-    known, attribute : the processors, and the property that tells partitions apart.
-    """
+    """The jobs that run and wait."""
     found = []
     for job in jobs.values():
         state, held = str(job["state"]), [known[number] for number in _assigned(job) if number in known]
@@ -130,13 +112,7 @@ def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[Li
 
 
 def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[AccountedJob, ...]:
-    """The jobs that have ended, as far as they ran.
-
-    Parameters
-    ----------
-    jobs : what ``oarstat -f -J`` prints of them.
-    known : the processors.
-    """
+    """The jobs that have ended, as far as they ran."""
     found = []
     for job in jobs.values():
         start, end = seconds(job.get("startTime")), seconds(job.get("stopTime"))

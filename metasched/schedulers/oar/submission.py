@@ -66,13 +66,6 @@ def asked_for(words: Sequence[str], attribute: str) -> JobRequest:
 def placed(words: Sequence[str], partition: str, attribute: str) -> list[str]:
     """The words with a partition, beside the condition that they have.
 
-    Parameters
-    ----------
-    words : of oarsub.
-    partition, attribute : the partition's name, and the property that tells partitions apart.
-
-    Examples
-    --------
     >>> placed(["-l", "core=4", "-p", "gpu='NO'", "./cg.sh"], "new", "cluster")
     ['-l', 'core=4', '-p', "(gpu='NO') AND cluster = 'new'", './cg.sh']
     """

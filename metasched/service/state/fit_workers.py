@@ -79,8 +79,7 @@ class FitWorkers:
 
         Raises
         ------
-        OSError
-            The scheduler does not answer, or no worker has finished a fit for ten minutes.
+        OSError : the scheduler does not answer, or no worker has finished a fit for ten minutes.
         ImportError
             Dask is not installed.
         """

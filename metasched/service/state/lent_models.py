@@ -71,8 +71,7 @@ class WithLent:
 
         Raises
         ------
-        InputError
-            One of them knows no such settings.
+        InputError : one of them knows no such settings.
         """
         found = {each.state.name: self.maker.predictor(application, each.platform, self.lent) for each in partitions}
         return {name: under(predictor, settings) for name, predictor in found.items() if predictor is not None}

@@ -285,8 +285,7 @@ class Models:
 
         Raises
         ------
-        InputError
-            One of them knows no such settings.
+        InputError : one of them knows no such settings.
         """
         found = {each.state.name: self.predictor(application, each.platform, user) for each in partitions}
         return {name: under(predictor, settings) for name, predictor in found.items() if predictor is not None}

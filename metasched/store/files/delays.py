@@ -19,8 +19,7 @@ def read_delays(path: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], li
 
     Raises
     ------
-    InputError
-        With the file, the row and what was expected.
+    InputError : with the file, the row and what was expected.
     """
     header, rows = csv_table(path, ("from", "to", "delay"))
     pairs: list[tuple[str, str]] = []

@@ -16,8 +16,7 @@ def read_description(path: str | os.PathLike[str]) -> Description:
 
     Raises
     ------
-    InputError
-        With the file, the field, its value and what was expected.
+    InputError : with the file, the field, its value and what was expected.
     """
     beside = Path(path).parent
     return build_description(

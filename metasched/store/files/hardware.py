@@ -52,8 +52,7 @@ def hardware_of(device: str, network: str | None = None, processes_per_node: int
 
     Raises
     ------
-    InputError
-        As :func:`read_entry` does, and if the time of messages is not known.
+    InputError : as :func:`read_entry` does, and if the time of messages is not known.
 
     Examples
     --------

@@ -134,8 +134,7 @@ def read_loads(path: str | os.PathLike[str]) -> Loads:
 
     Raises
     ------
-    InputError
-        For the first thing wrong with the file, with the row (line of the file) and the column.
+    InputError : for the first thing wrong with the file, with the row (line of the file) and the column.
     """
     header, rows = csv_table(path, LOAD_COLUMNS)
     table = list(rows)

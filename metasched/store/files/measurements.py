@@ -23,8 +23,7 @@ def read_measurements(path: Path) -> dict[Block, Measurements]:
 
     Raises
     ------
-    InputError
-        For the first thing wrong, with its row.
+    InputError : for the first thing wrong, with its row.
     """
     header, table = csv_table(path, ("block", "value"))
     rows: dict[Block, list[list[float]]] = {}

@@ -22,8 +22,7 @@ def with_marks(runs: Iterable[Run], path: str | os.PathLike[str]) -> tuple[Run, 
 
     Raises
     ------
-    InputError
-        For the first thing wrong with the file, with the row (line of the file) and the column.
+    InputError : for the first thing wrong with the file, with the row (line of the file) and the column.
     """
     runs = tuple(runs)
     header, rows = csv_table(path, PHASE_COLUMNS)

@@ -147,8 +147,7 @@ def read_recorded(folder: Path) -> Recorded:
 
     Raises
     ------
-    InputError
-        With the file, the row and what was expected, or the process that is missing.
+    InputError : with the file, the row and what was expected, or the process that is missing.
     """
     # Any file tells how many processes there are, also where the first was killed before it wrote one.
     place = folder / "rank-0"

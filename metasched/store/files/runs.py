@@ -48,8 +48,7 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
 
     Raises
     ------
-    InputError
-        For the first thing wrong with the file, with the row (line of the file) and the column.
+    InputError : for the first thing wrong with the file, with the row (line of the file) and the column.
     """
     header, rows = csv_table(path, RUN_LEAST)
     place = Path(path).resolve()
@@ -84,8 +83,7 @@ def assumed_cells(header: Collection[str], application: str = "") -> dict[str, s
 
     Raises
     ------
-    InputError
-        Of two columns that belong together the table has one.
+    InputError : of two columns that belong together the table has one.
     """
     for group in _TOGETHER:
         if any(name in header for name in group) and (missing := [name for name in group if name not in header]):
@@ -149,8 +147,7 @@ def run_from_cells(cells: Mapping[str, str]) -> Run:
 
     Raises
     ------
-    InputError
-        For the first cell that no run can have.
+    InputError : for the first cell that no run can have.
     """
     for name in ("application", "cluster"):
         if not cells[name]:

@@ -170,8 +170,7 @@ def read_application(path: Path) -> tuple[Application, dict[str, Any]]:
 
     Raises
     ------
-    InputError
-        As :func:`read_document` does, and when the rules are of another form.
+    InputError : as :func:`read_document` does, and when the rules are of another form.
     """
     document = read_document(path, APPLICATION)
     with Located(str(path)):
@@ -230,8 +229,7 @@ def one_workload_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) 
 
     Raises
     ------
-    InputError
-        With the signature whose size is another one.
+    InputError : with the signature whose size is another one.
     """
     known = [
         (int(each["processes"]), problem_size_of(each, path), path) for each, path in zip(documents, paths, strict=True)
@@ -259,8 +257,7 @@ def read_synthetic(path: str | os.PathLike[str]) -> Result:
 
     Raises
     ------
-    InputError
-        As :func:`read_document` does, and when something in it is of another form.
+    InputError : as :func:`read_document` does, and when something in it is of another form.
     """
     from metasched.signature.synthetic.result import Result
 

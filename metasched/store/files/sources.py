@@ -26,7 +26,6 @@ def read_sources(path: str | os.PathLike[str]) -> tuple[SourceTable, ...]:
 
     Raises
     ------
-    InputError
-        With the file, the field, its value and what was expected.
+    InputError : with the file, the field, its value and what was expected.
     """
     return tuple(toml_as(_File, read_text(path), where=str(path), folder=Path(path).parent).source)

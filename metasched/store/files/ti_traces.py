@@ -34,8 +34,7 @@ def read_ti_trace(path: str | os.PathLike[str]) -> Trace:
 
     Raises
     ------
-    InputError
-        With the file, the row and what was expected.
+    InputError : with the file, the row and what was expected.
     """
     path = Path(path)
     first = next((line for line in _lines(path) if line.strip()), "")

@@ -63,8 +63,7 @@ class CloudModel:
 
         Raises
         ------
-        InputError
-            With too few profiles, or distributions that do not fit them.
+        InputError : with too few profiles, or distributions that do not fit them.
         """
         if method not in get_args(Method):
             raise InputError(f"method is {method!r}, expected one of {', '.join(get_args(Method))}")

@@ -142,8 +142,7 @@ class Workload:
 
         Raises
         ------
-        InputError
-            With fewer than three profiles, or fewer than three numbers of processes.
+        InputError : with fewer than three profiles, or fewer than three numbers of processes.
         """
         counts = _counts(profiles)
         sends = np.array([profile.sends for profile in profiles])
@@ -166,8 +165,7 @@ class Workload:
 
         Raises
         ------
-        InputError
-            As :meth:`of` does.
+        InputError : as :meth:`of` does.
 
         Examples
         --------

@@ -50,8 +50,7 @@ class Phase:
 
     Raises
     ------
-    InputError
-        With the parameter, its value and what was expected.
+    InputError : with the parameter, its value and what was expected.
 
     Examples
     --------

@@ -75,8 +75,7 @@ def fit_surface(template: Phase, processors: ArrayLike, disks: ArrayLike, time: 
 
     Raises
     ------
-    InputError
-        With too few points, times that are not above 0, or points where the template is not defined.
+    InputError : with too few points, times that are not above 0, or points where the template is not defined.
 
     Examples
     --------
