@@ -16,17 +16,7 @@ SHARED = "metasched_hooks.py"
 def check_asking_hook(
     name: str, folder: Path, files: Sequence[str], user: User, socket: str | None, scheduler: str
 ) -> Iterator[Finding]:
-    """Check a hook in its folder.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    folder : where the files of the hook are.
-    files : their names, without those of settings.
-    user : that the hook runs as.
-    socket : the daemon's Unix socket.
-    scheduler : the folder of the hook in deploy.
-    """
+    """Check a hook in its folder, by the names of its files without those of settings, and its folder in deploy."""
     found = [why for each in (*files, SHARED) if (why := user.may(folder / each, "r"))]
     for why in found:
         yield Finding(f"{name}: hook", "wrong", why, f"metasched setup {scheduler}")

@@ -73,13 +73,7 @@ def check_database(location: str | None) -> Iterator[Finding]:
 
 
 def check_daemon(settings: Configuration, ask: Ask) -> Iterator[Finding]:
-    """Whether the daemon answers, its schedulers report, and learning works.
-
-    Parameters
-    ----------
-    settings : the daemon's.
-    ask : raises RuntimeError or InputError where it is not answered.
-    """
+    """Whether the daemon answers, its schedulers report, and learning works."""
     began = time.perf_counter()
     try:
         status: Mapping[str, Any] = ask("/v1/status")

@@ -20,14 +20,7 @@ PLUGIN, BEHIND = "metasched_flux.py", ("defaults", "constraints")
 
 
 def check_flux(name: str, uri: str, socket: str | None) -> Iterator[Finding]:
-    """Check the instance on this host.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    uri : of the instance, empty for the system's.
-    socket : the daemon's Unix socket.
-    """
+    """Check the instance on this host."""
     commands = Commands({"FLUX_URI": uri})
     try:
         queues = commands.read(len, *QUEUES)

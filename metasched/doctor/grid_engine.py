@@ -18,14 +18,7 @@ HOOKS = (("verifier", "jsv_url", "metasched-jsv"), ("epilog", "epilog", "metasch
 
 
 def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> Iterator[Finding]:
-    """Check one cell whose master runs on this host.
-
-    Parameters
-    ----------
-    name : the cell's name in the daemon's configuration.
-    root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
-    socket : the daemon's Unix socket.
-    """
+    """Check one cell whose master runs on this host."""
     commands = GridEngineCommands.of(root, cell)
     try:
         conf = settings_of(commands.run("qconf", "-sconf"))

@@ -58,16 +58,7 @@ def switched_off(check: str, path: Path, conf: Mapping[str, str]) -> Iterator[Fi
 
 
 def check_settings(name: str, path: Path, user: User, socket: str | None, scheduler: str) -> Iterator[Finding]:
-    """Whether hooks.conf fits the daemon's configuration, and the user of the hook may use what it names.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    path : of hooks.conf.
-    user : that the hook runs as.
-    socket : the daemon's Unix socket.
-    scheduler : the folder of the file in deploy.
-    """
+    """Whether hooks.conf fits the daemon's configuration, and the user of the hook may use what it names."""
     check = f"{name}: hooks.conf"
     if why := user.may(path, "r"):
         yield Finding(

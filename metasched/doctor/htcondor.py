@@ -20,13 +20,7 @@ PUBLISHED = ("condor_status", "-autoformat", "Machine", "MetaschedAvailCPU")
 
 
 def check_htcondor(name: str, pool: str) -> Iterator[Finding]:
-    """Check the pool from this host, which has a schedd.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    pool : host of its collector, empty for that of the usual configuration.
-    """
+    """Check the pool from this host, which has a schedd."""
     commands = Commands({"_CONDOR_COLLECTOR_HOST": pool})
     try:
         rows = [line.split() for line in commands.run(*PUBLISHED).splitlines() if line.strip()]

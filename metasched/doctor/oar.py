@@ -13,14 +13,7 @@ from metasched.schedulers.oar.listing import RESOURCES
 
 
 def check_oar(name: str, attribute: str, socket: str | None) -> Iterator[Finding]:
-    """Check the server on this host.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    attribute : the property that tells partitions apart there.
-    socket : the daemon's Unix socket.
-    """
+    """Check the server on this host."""
     commands = Commands()
     try:
         documents = commands.read(lambda found: [dict(each) for each in found.values()], *RESOURCES)

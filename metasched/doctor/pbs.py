@@ -23,15 +23,7 @@ FILES = ("metasched_pbs.py", "metasched_advice.py")
 
 
 def check_pbs(name: str, server: str, socket: str | None, folder: Path) -> Iterator[Finding]:
-    """Check the server on this host.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    server : the server's host as PBS_SERVER, empty for the usual one.
-    socket : the daemon's Unix socket.
-    folder : where the hook's files are.
-    """
+    """Check the server on this host."""
     commands = PbsCommands.of(server)
     try:
         history = commands.read(_keeps_history, *SERVER)

@@ -21,15 +21,7 @@ CHAIN = 'pcall(dofile, "/etc/slurm/metasched/job_submit.lua")'
 
 
 def check_slurm(name: str, configuration: str, socket: str | None, *, sets_clocks: bool = False) -> Iterator[Finding]:
-    """Check one cluster whose controller runs on this host.
-
-    Parameters
-    ----------
-    name : the cluster's name in the daemon's configuration.
-    configuration : path of its slurm.conf, empty for the usual one.
-    socket : the daemon's Unix socket.
-    sets_clocks : whether the hook sets the clocks of jobs.
-    """
+    """Check one cluster whose controller runs on this host."""
     path = Path(configuration or "/etc/slurm/slurm.conf")
     conf = slurm_settings(path)
     if conf is None:

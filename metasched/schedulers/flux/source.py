@@ -25,10 +25,7 @@ from metasched.schedulers.listing import Listing
 class FluxSource(ListedCluster):
     """One instance of Flux, with the parameters of :class:`CommandCluster`; its queues are the partitions.
 
-    Parameters
-    ----------
-    uri : of the instance, empty for the system's.
-    timeout : how long a command may take (s).
+    ``uri`` names it, the system's instance where empty; a command may take ``timeout`` seconds.
     """
 
     kind = "flux"

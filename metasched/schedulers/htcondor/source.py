@@ -15,10 +15,7 @@ from metasched.schedulers.listing import Listing
 class HTCondorSource(ListedCluster):
     """One pool of HTCondor with the schedd of this host, with the parameters of :class:`CommandCluster`.
 
-    Parameters
-    ----------
-    pool : host of its collector, empty for that of the usual configuration.
-    timeout : how long a command may take (s).
+    ``pool`` is the host of its collector, the usual one where empty; a command may take ``timeout`` seconds.
     """
 
     kind = "htcondor"

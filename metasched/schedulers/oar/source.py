@@ -26,10 +26,7 @@ from metasched.schedulers.oar.submission import asked_for, placed
 class OarSource(ListedCluster):
     """One server of OAR, with the parameters of :class:`CommandCluster`; partitions are values of the property.
 
-    Parameters
-    ----------
-    property : of the resources, that tells partitions apart; empty where none does.
-    timeout : how long a command may take (s).
+    Where there is none, all resources are one partition; a command may take ``timeout`` seconds.
     """
 
     kind = "oar"

@@ -19,10 +19,7 @@ from metasched.schedulers.pbs.submission import asked_for, placed
 class PbsSource(ListedCluster):
     """One server of OpenPBS, with the parameters of :class:`CommandCluster`; its queues are the partitions.
 
-    Parameters
-    ----------
-    server : the server's host as PBS_SERVER, empty for that of the usual pbs.conf.
-    timeout : how long a command may take (s).
+    ``server`` is its host, that of the usual pbs.conf where empty; a command may take ``timeout`` seconds.
     """
 
     kind = "pbs"
