@@ -109,11 +109,6 @@ def submit(destination: str, job: Portable, words: Sequence[str]) -> str:
 def command(destination: str, words: Sequence[str]) -> str:
     """Run a command at a site and return what it prints.
 
-    Parameters
-    ----------
-    destination : as for :func:`submit`.
-    words : the command there.
-
     Raises
     ------
     RuntimeError : when it cannot be reached in time, or fails.

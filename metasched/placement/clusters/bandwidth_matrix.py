@@ -76,13 +76,7 @@ class BandwidthMatrix:
         return BandwidthMatrix(self.width[np.ix_(kept, kept)])
 
     def bandwidth(self, link: ArrayLike, nodes: ArrayLike) -> float:
-        """Smallest bandwidth between two of the nodes, and of their own links (Mbit/s).
-
-        Parameters
-        ----------
-        link : array of shape (n,), width of each node's own link (Mbit/s).
-        nodes : numbers of the nodes.
-        """
+        """Smallest bandwidth between two of the nodes, and of their own links (Mbit/s)."""
         chosen = np.unique(np.asarray(nodes, dtype=np.int64))
         own = np.asarray(link, dtype=np.float64)[chosen]
         return float(min(own.min(), self.width[np.ix_(chosen, chosen)].min()))

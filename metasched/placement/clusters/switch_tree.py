@@ -116,11 +116,6 @@ class Topology:
         """Width of the narrowest link that joins some nodes; a single node's own link (Mbit/s).
 
         Zero where no switch is above all of them.
-
-        Parameters
-        ----------
-        link : array of shape (n,), width of each node's own link (Mbit/s).
-        nodes : numbers of the nodes.
         """
         link = np.asarray(link, dtype=np.float64)
         chosen = np.unique(np.asarray(nodes))

@@ -302,12 +302,8 @@ def with_recent_placements(
 def after_recent_placements(cluster: ClusterState, placed: Iterable[RecentPlacement], now: float) -> ClusterState:
     """The state for a job that finds too few free processors, and waits until recently placed jobs end.
 
-    Parameters
-    ----------
-    cluster, placed, now : see :func:`with_recent_placements`; only jobs with processors of their own count.
+    Of these only such count as have processors of their own; the rest is as for :func:`with_recent_placements`.
 
-    Examples
-    --------
     >>> idle = ClusterState.make("c", ["n0", "n1"], processors=2)
     >>> jobs = [RecentPlacement("c", (name,), (2,), 0.0, end, dedicated=True) for name, end in (("n0", 60), ("n1", 90))]
     >>> after = after_recent_placements(idle, jobs, now=10.0)

@@ -69,15 +69,7 @@ class Coscheduled:
     def effects(
         self, cluster: ClusterState, predictor: Predictor, shares: Sequence[Share], execution_time: Floats
     ) -> Shared:
-        """Slowdown of the job, and seconds that the others lose together, for each of its shares.
-
-        Parameters
-        ----------
-        cluster : where the job may run; its threads and its minima are those of the job's layout.
-        predictor : of the job there, with its layout and its clock.
-        shares : the nodes and processes of each alternative, k of them.
-        execution_time : of the job alone on each, shape (k,), seconds.
-        """
+        """Slowdown of the job, and seconds that the others lose together, for each of its shares."""
         if not self.running.get(cluster.name):
             return Shared.nothing(len(shares), self.notes)
         whole, restored, shares = self._whole(cluster, shares)

@@ -65,13 +65,7 @@ class Latest:
         return np.where(self.here[cluster] & same, self.own[cluster], self.other[cluster])
 
     def passed(self, completion: Floats, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Flags:
-        """Which sets complete too late, by more than rounding; shape (k,).
-
-        Parameters
-        ----------
-        completion : of each set (s).
-        cluster, processors, cpu, bandwidth : see :meth:`of`.
-        """
+        """Which sets, as for :meth:`of`, complete (s) too late by more than rounding; shape (k,)."""
         return np.asarray((1.0 - ROUNDED) * completion > self.of(cluster, processors, cpu, bandwidth))
 
 
@@ -91,15 +85,7 @@ def least_of_nodes(state: ClusterState, processors: Ints, cpu: Floats, bandwidth
 
 
 def latest(layout: Layout, fastest: Placement, share: float, size: float) -> Latest:
-    """The latest completions of placements that may be slower than the fastest by at most a given share.
-
-    Parameters
-    ----------
-    layout : clusters and predictors.
-    fastest : the placement that is expected to complete first.
-    share : by which others may be slower.
-    size : problem size N.
-    """
+    """The latest completions of placements that may be slower than the fastest by at most a given share."""
     chosen = fastest.resource_set
     number = [cluster.place for cluster in layout.clusters].index(chosen.place)
     state, predictor = layout.clusters[number], layout.predictors[number]

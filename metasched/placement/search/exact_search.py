@@ -260,14 +260,7 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
 
 
 class _BestSoFar:
-    """The best set of each pair found so far, and the score that another set must beat.
-
-    Parameters
-    ----------
-    score, step, place : of the first sets, shape (p,).
-    processors : of each pair, shape (p,).
-    scope, top : see :func:`search`.
-    """
+    """The best set of each pair found so far, and the score that another set must beat."""
 
     def __init__(self, score: Floats, step: Ints, place: Ints, processors: Ints, scope: Scope, top: int) -> None:
         self.score, self.step, self.place = score, step.copy(), place.copy()
