@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
+import scipy
 
 from metasched.blocks.entry import Entry
 from metasched.blocks.power import idle_power
@@ -85,7 +85,9 @@ def steadiest(covers: str, measured: Sequence[Measured], least: float = 0.0) -> 
     # Departures from the mean power count so little beside the measurements that only what these leave open is decided.
     little = 1e-6 * np.sqrt(length / length.sum())
     rows = np.vstack([held * length / span[:, None], np.diag(little)])
-    found = lsq_linear(rows, np.concatenate([mean, little * usual]), (min(least, mean.min()) - 1e-9, np.inf))
+    found = scipy.optimize.lsq_linear(
+        rows, np.concatenate([mean, little * usual]), (min(least, mean.min()) - 1e-9, np.inf)
+    )
     return Drawn(covers, edges, np.asarray(found.x))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,13 @@ def test_what_asks_the_daemon_loads_nothing_that_computes(argv: tuple[str, ...],
         file.write('[listen]\nsocket = "nobody.sock"\n')
     status, *found = loaded(*argv, "--config", configuration)
     assert (status, set(found) & set(HEAVY)) == ("1", set())
+
+
+def test_what_runs_a_job_loads_only_what_measures_and_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METASCHED_DB", str(tmp_path / "metasched.db"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    status, *found = loaded("run", "--application", "cg", "--problem-size", "5", "--processors", "1", "--", "true")
+    assert (status, set(found)) == ("0", {"sqlalchemy", "alembic"})
 
 
 def test_an_interrupt_after_the_answer_ends_the_program_without_a_word() -> None:

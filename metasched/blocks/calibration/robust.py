@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from metasched.arrays import Flags, Floats
 from metasched.blocks.calibration import published
@@ -195,7 +195,9 @@ def _solved(columns: Floats, value: Floats) -> Floats:
     design = columns / value[:, None]
     scale = np.maximum(np.abs(design).max(axis=0), 1e-300)
     try:
-        return np.asarray(nnls(design / scale, np.ones_like(value), maxiter=50 * design.shape[1])[0] / scale)
+        return np.asarray(
+            scipy.optimize.nnls(design / scale, np.ones_like(value), maxiter=50 * design.shape[1])[0] / scale
+        )
     except RuntimeError:  # the iteration did not end
         return np.zeros(design.shape[1])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from metasched.arrays import Floats
 from metasched.signature.traces.actions import WITHOUT_DATA, ActionTable, some_of
@@ -66,7 +66,7 @@ def grown(processes: Sequence[int], seconds: Sequence[float], count: int) -> flo
     """
     terms = _terms(np.asarray(processes, dtype=np.float64))
     times = np.maximum(np.asarray(seconds, dtype=np.float64), 1e-12)
-    shares, _ = nnls(terms / times[:, None], np.ones(times.size))
+    shares, _ = scipy.optimize.nnls(terms / times[:, None], np.ones(times.size))
     return float((_terms(np.array([float(count)])) @ shares)[0])
 
 
