@@ -2,24 +2,28 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Python compiles what it loads, once; most of what is installed here is never loaded.
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Tests start hundreds of interpreters: none should compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test bench check clean
+.PHONY: help demo test bench check lint types test-types clean
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
-$(VENV)/.installed: pyproject.toml
+$(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "metasched needs Python 3.11 or newer; $(PYTHON) is older (set PYTHON=...)" >&2; exit 2; }
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "could not create a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 2; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/pip
+	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
-	@touch $@
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/pip
+	$(PIP) -e '.[test]'
+	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed ## install into .venv and run the main workflow on this host, in less than two minutes
 	$(BIN)/python examples/demo.py
@@ -30,17 +34,20 @@ test: $(VENV)/.installed-test ## install into .venv and run all quick tests; ORD
 bench: $(VENV)/.installed ## speed of searching, learning and predicting, compared with peers and limits
 	$(BIN)/python -m benchmarks.search
 
-check: $(VENV)/.installed-test ## lint and type-check
+check: lint types test-types ## lint and type-check; with -j2 both kinds of types at once
+lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+types: $(VENV)/.installed-test
 	$(BIN)/mypy
+test-types: $(VENV)/.installed-test
 	$(BIN)/mypy --config-file tests/mypy.toml
 
 clean: ## remove the environment and everything the commands made
 	rm -rf $(VENV) api-docs demo-output build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces: DATA=folder with host-load/ and network/
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(PIP) -e '.[peers]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast --data $(DATA) --peers
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast_speed
 .PHONY: forecast-bench man packages
@@ -87,16 +94,19 @@ SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lu
   gridengine-master gridengine-exec gridengine-client iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev \
   nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-arcrest nordugrid-arc-plugins-python \
   oar-server oar-server-pgsql oar-user oar-user-pgsql oar-node
-$(VENV)/.installed-system: $(VENV)/.installed-test
+.PHONY: servers
+servers:
 	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \
 	  export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SERVERS) >/dev/null; \
 	fi || echo "not all of $(SERVERS) can be installed" >&2
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgresql]'
-	touch $@
+
+$(VENV)/.installed-system: pyproject.toml | $(BIN)/pip
+	$(PIP) -e '.[test,postgresql]'
+	@touch $(VENV)/.installed $(VENV)/.installed-test $@
 
 .PHONY: system-test
-system-test: $(VENV)/.installed-system ## run the tests that start real servers (Slurm, Grid Engine, ARC, OAR, PostgreSQL, Prometheus), as root
+system-test: servers $(VENV)/.installed-system ## run the tests that start real servers (Slurm, Grid Engine, ARC, OAR, PostgreSQL, Prometheus), as root
 	$(BIN)/python -m pytest -m system -s -o cache_dir=build/cache-system tests/system
 .PHONY: placement-bench
 placement-bench: $(VENV)/.installed ## placement compared with its peers: regret, speed at scale, herds, a stream of jobs
@@ -115,7 +125,7 @@ elsewhere-bench: $(VENV)/.installed ## the value of runs on other platforms wher
 
 .PHONY: trust-bench
 trust-bench: $(VENV)/.installed ## the effect of hostile users and drifts on what is learned, compared with the detectors of river
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[drift]'
+	$(PIP) -e '.[drift]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.trust
 
 .PHONY: load-test
@@ -131,11 +141,11 @@ update-docs: $(VENV)/.installed-test ## renew the outputs shown in README.md and
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.update_docs $(SLOW)
 
 api-docs: $(VENV)/.installed ## the reference of all public names, from their docstrings: api-docs/
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(PIP) -e '.[docs]'
 	$(BIN)/python -m pdoc --docformat numpy -o api-docs metasched candidate_functions monitors
 
 mutation: $(VENV)/.installed-test ## which inserted faults the tests detect; SAMPLE=3 of each package, SEED=1, ROOMS="a b", NEAR=1 at once with few tests
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
+	$(PIP) -e '.[mutation]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS)) $(if $(NEAR),--near)
 .PHONY: answers
 answers: export PYTHONPATH := tests/helpers
