@@ -23,9 +23,9 @@ def submitted(attributes, resources, tasks, userid, found):
     """What the daemon is asked about a job, None where it is to be left alone."""
     from metasched_advice import Submitted, left_alone, listed
 
-    mark = attributes.get("user", {}).get("metasched")
+    mark = attributes.get("user", {}).get("metasched", "")
     system = attributes.get("system", {})
-    if not isinstance(mark, str) or left_alone(mark) or not re.match(r"[A-Za-z0-9_=.,+-]{1,500}\Z", mark):
+    if not isinstance(mark, str) or left_alone(mark) or not re.match(r"[A-Za-z0-9_=.,+-]{0,500}\Z", mark):
         return None
     (slot,) = resources if len(resources) == 1 else ({},)
     (core,) = slot.get("with", ()) if len(slot.get("with", ())) == 1 else ({},)
@@ -38,6 +38,7 @@ def submitted(attributes, resources, tasks, userid, found):
         return None
     name = str(system.get("job", {}).get("name") or Path(str(tasks[0]["command"][0])).name)
     limit = float(system.get("duration") or 0.0) or None
+    # Of ended jobs Flux tells no arguments: what these state would not be learned.
     return Submitted(mark, str(userid), name.encode("utf-8", "surrogateescape"), count, count, queues, limit)
 
 

@@ -2,11 +2,12 @@
 
 Start and end are when its files were written, to the hundredth of a second. What there is to tell is kept in a file
 until the daemon has stored it, as Slurm's epilog does. Calls no command of Grid Engine. Any Python from 3.6 on runs it,
-with nothing but the standard library; metasched_hooks.py lies beside it.
+with nothing but the standard library; metasched_hooks.py and metasched_numbers.py lie beside it.
 """
 
 import os
 import pwd
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "hooks")]
 sys.dont_write_bytecode = True
 
 from metasched_hooks import MOST_COMMENT, epilog, plain, run
+from metasched_numbers import LONGEST_SCRIPT, MOST_WORDS, in_arguments, in_script, joined
 
 #: What JOB_SCRIPT is for jobs without one.
 INTERACTIVE = ("QLOGIN", "QRLOGIN", "QRSH", "INTERACTIVE")
@@ -41,6 +43,16 @@ def hosts(path: Path, alone: str, slots: int) -> Dict[str, int]:
             if len(words) >= 2:
                 found[words[0]] = found.get(words[0], 0) + int(words[1])
     return found or {alone: slots}
+
+
+def numbers(folder: Path, config: Dict[str, str], number: str) -> str:
+    """The numbers in a job's arguments and in its script, which is read only where Grid Engine has written it."""
+    count = config.get("njob_args", "")
+    words = range(1, min(int(count), MOST_WORDS) + 1) if re.match(r"[0-9]{1,9}\Z", count) else ()
+    script = b""
+    with suppress(OSError, ValueError), (folder.parent.parent / "job_scripts" / str(int(number))).open("rb") as file:
+        script = file.read(4 * LONGEST_SCRIPT + 4)  # as many letters at least
+    return joined(in_arguments([config.get("job_arg{}".format(word), "") for word in words]), in_script(script))
 
 
 def ended(_: Path, found: Dict[str, str], now: float) -> Optional[Dict[str, Any]]:
@@ -71,6 +83,7 @@ def ended(_: Path, found: Dict[str, str], now: float) -> Optional[Dict[str, Any]
         "exit_status": 128 + signal if signal else int(usage.get("exit_status", "0")),
         "user": owner,
         "name": plain(os.environb.get(b"JOB_NAME", b"")),
+        "numbers": numbers(folder, config, environment["JOB_ID"]),
     }  # type: Dict[str, Any]
     if config.get("submission_time", "").isdigit():
         job["submitted"] = float(config["submission_time"])

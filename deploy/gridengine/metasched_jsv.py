@@ -1,9 +1,9 @@
 """Speaks Grid Engine's protocol of job submission verifiers on its standard input and output: see jsv(1).
 
-Asks the metasched daemon about each job that names its application, ``qsub -ac metasched=app=cg,n=1400``, with one
-deadline for all of it. Whatever goes wrong, the job is accepted as it was, or is what the site's own verifier made of
-it, if there is one. Any Python from 3.6 on runs it, with nothing but the standard library; metasched_lines.py,
-metasched_site_verifier.py, metasched_hooks.py and metasched_advice.py lie beside it.
+Asks the metasched daemon about each job that names its application, ``qsub -ac metasched=app=cg,n=1400``, or states its
+problem size in its name or its arguments, with one deadline for all of it. Whatever goes wrong, the job is accepted as
+it was, or is what the site's own verifier made of it, if there is one. Any Python from 3.6 on runs it, with nothing but
+the standard library; metasched_lines.py, metasched_site_verifier.py, and the files that all hooks share lie beside it.
 """
 
 import os
@@ -19,12 +19,15 @@ sys.dont_write_bytecode = True
 from metasched_advice import Advised, Submitted, asking, left_alone, listed, said, seconds
 from metasched_hooks import check, run, settings
 from metasched_lines import ServerLines
+from metasched_numbers import MOST_WORDS
 from metasched_site_verifier import SiteVerifier, named
 
 #: Requests that leave open which hosts a job may have; a job with others is left alone.
 LIMITS = ("rt", "cpu", "vmem", "rss", "stack", "data", "core", "fsize")
 MEMORY = ("mem_free", "mf", "virtual_free", "vf", "mem_total", "mt", "virtual_total", "vt")
 PLAIN_REQUESTS = frozenset(MEMORY).union("{}_{}".format(kind, name) for kind in "hs" for name in LIMITS)
+#: What CMDNAME is for jobs without a command of their own.
+NO_COMMAND = ("NONE", "QLOGIN", "QRLOGIN", "QRSH", "INTERACTIVE")
 #: What a job has that is bound in another way: a start later, or after others, a reservation, a master queue.
 ELSEWHERE = ("a", "ar", "h", "hold_jid", "hold_jid_ad", "masterq", "t_min", "l_soft", "q_soft")
 
@@ -43,29 +46,45 @@ def free(job: Job) -> bool:
     return not (
         any(job.get(key, "n") not in ("n", "0") for key in ELSEWHERE)
         or job.get("now") == "y"
-        or job.get("CMDNAME", "NONE") == "NONE"
+        or job.get("CMDNAME", "NONE") in NO_COMMAND
         or set(requests(job)) - PLAIN_REQUESTS
         or re.search(r"[@*?\[!&|]", named)
         or ("pe_name" in job and re.search(r"[*?\[]", job["pe_name"]))
     )
 
 
+def mark_of(job: Job) -> str:
+    """What the job's user says of it in its context, empty where that is nothing."""
+    found = re.search(r"(?:^|,)metasched=(.*)", job.get("ac", ""))
+    return found.group(1) if found else ""
+
+
+def arguments(job: Job) -> List[str]:
+    """The words after the program."""
+    count = min(int(job.get("CMDARGS", "0")), MOST_WORDS)
+    words = [job.get("CMDARG{}".format(place), "") for place in range(count)]
+    return ["" if word == "(null)" else word for word in words]  # an empty word
+
+
 def submitted(job: Job, found: Dict[str, str]) -> Optional[Submitted]:
     """The job, None where it is to be left alone."""
-    mark = re.search(r"(?:^|,)metasched=(.*)", job.get("ac", ""))
-    if not mark or left_alone(mark.group(1)) or not free(job):
+    mark, number = mark_of(job), job.get("JOB_ID", "")
+    numbered = re.match(r"[1-9]\d{0,18}\Z", number)
+    # What a job states, it is known by together with its number: others of its name may state something else.
+    if left_alone(mark) or not free(job) or not (mark or numbered):
         return None
     least, most = (int(job.get(key, "1")) if "pe_name" in job else 1 for key in ("pe_min", "pe_max"))
-    number = job.get("JOB_ID", "")
     return Submitted(
-        mark.group(1),
+        mark,
         job.get("USER", ""),
         job.get("N", "").encode("utf-8", "surrogateescape"),
         least,
         most,
         listed(job.get("q_hard", found.get("queues", ""))),
         seconds(requests(job).get("h_rt", "")),
-        number if re.match(r"[1-9]\d{0,18}\Z", number) else "",
+        number if numbered else "",
+        arguments(job),
+        None,  # of the script there is no more than its path on another host
     )
 
 
@@ -82,15 +101,16 @@ def changes(job: Job, advised: Advised, found: Dict[str, str]) -> List[str]:
         lines.append("PARAM l_soft " + hosts)
     if "pe_name" in job:
         lines += ["PARAM pe_{} {}".format(end, advised.processors) for end in ("min", "max")]
-    before = job.get("ac", "")[: job["ac"].index("metasched=")]
-    mark = advised.mark
-    return [*lines, "PARAM ac {}metasched={}".format(before, mark), "ENV ADD METASCHED metasched:{}".format(mark)]
+    said, mark = mark_of(job), advised.mark
+    context = job.get("ac", "")
+    before = context[: context.index("metasched=")] if said else context + "," if context else ""
+    lines.append("PARAM ac {}metasched={}".format(before, mark))
+    # What a job states counts as it is in the end, which its epilog sees; its placement is known by its number.
+    return [*lines, "ENV ADD METASCHED metasched:{}".format(mark)] if said else lines
 
 
 def judged(job: Job) -> List[str]:
     """What is answered about a job, the result at the end."""
-    if "metasched=" not in job.get("ac", ""):
-        return ["RESULT STATE ACCEPT"]
     try:
         advised, why = asking(HERE).about(lambda found: submitted(job, found))
         if advised is not None:

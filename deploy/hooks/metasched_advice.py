@@ -1,7 +1,8 @@
 """What the hooks of all schedulers share about a job that is being submitted: question, answer, and the deadline.
 
 A hook reads the job, asks by :class:`Asking`, and changes the job only by what that returns. Lies beside the hooks of a
-scheduler. Needs nothing but the standard library of any Python from 3.6 on.
+scheduler, as metasched_hooks.py and metasched_numbers.py do. Needs nothing but the standard library of any Python from
+3.6 on.
 """
 
 import math
@@ -12,14 +13,18 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from metasched_hooks import ask, begin, deadline_of, number, plain, settings
+from metasched_numbers import in_arguments
 
 #: Nodes that an answer may name, and processors that a mark may.
 MOST_NODES, MOST_PROCESSORS = 10000, 10000000
 #: Characters of a mark at most: a longer one is not understood, rather than cut within a number.
 LONGEST_MARK = 500
+#: How long it is known which jobs may state a problem size (s): so often the daemon is asked for their names, and so
+#: often jobs that say nothing wait for one that does not answer.
+FRESH = 60.0
 #: What a partition or a node may be called.
 NAME = re.compile(r"[\w.-]{1,255}\Z", re.ASCII)
 
@@ -35,12 +40,15 @@ class Submitted:
 
     Parameters
     ----------
-    mark : what the user says of it, such as ``app=cg,n=1400``.
+    mark : what the user says of it, such as ``app=cg,n=1400``; empty where it is known by numbers that it states.
     user, name : names of its user, or the user's number, and its own.
     least, most : how many processors it asks for.
     queues : names of the partitions that it may be sent to, all where there are none.
     limit : its time limit (s), None where it has none.
     number : its number, empty where it has none yet.
+    arguments : the words of its command line after the program.
+    script : the text of the numbers in its script; None where the hook cannot see the script, but the epilog can.
+    accounted : whether its scheduler tells the mark of a job that has ended.
     """
 
     def __init__(
@@ -53,7 +61,11 @@ class Submitted:
         queues: Tuple[str, ...] = (),
         limit: Optional[float] = None,
         number: str = "",
+        arguments: Sequence[str] = (),
+        script: Optional[str] = "",
+        accounted: bool = False,
     ) -> None:
+        self.arguments, self.script, self.accounted, self.by_numbers = arguments, script, accounted, False
         self.wrong = ""  # with the mark
         if len(mark) > LONGEST_MARK:
             mark, self.wrong = "", "the mark is longer than {} characters".format(LONGEST_MARK)
@@ -71,6 +83,30 @@ class Submitted:
         if found and most > 1:
             least, most = max(least, int(found.group(1))), min(most, int(found.group(2) or found.group(1)))
         self.least, self.most = least, min(most, MOST_PROCESSORS)
+
+    @property
+    def silent(self) -> bool:
+        """Whether its user says nothing of it."""
+        return not self.words and not self.wrong
+
+    @property
+    def stem(self) -> str:
+        """Its name with ``#`` for each number."""
+        return re.sub("[0-9]+", "#", plain(self.name))
+
+    def read_numbers(self, found: Dict[str, str], ends: float) -> bool:
+        """Ask what the job is by the numbers that it states; whether it states a problem size."""
+        stated = {"name": plain(self.name), "arguments": in_arguments(self.arguments), "script": self.script}
+        answer = ask(found, "/v1/problem-sizes", stated, ends)
+        if not isinstance(answer, dict):
+            raise UnsoundError("it is no object")
+        name, size = answer.get("application"), answer.get("problem_size")
+        if name is None:
+            return False
+        if not isinstance(name, str) or not isinstance(size, (int, float)) or isinstance(size, bool):
+            raise UnsoundError("it names no application and problem size")
+        self.words, self.by_numbers = {"app": name, "n": "{:.14g}".format(size)}, True
+        return True
 
     def question(self, found: Dict[str, str]) -> Dict[str, Any]:
         """What the daemon is asked, by what hooks.conf says."""
@@ -90,6 +126,10 @@ class Submitted:
         }  # type: Dict[str, Any]
         if self.number:
             asked["job"] = self.number
+        elif self.by_numbers:  # another job that was submitted with it may state others, or none
+            asked["stated"] = True
+        elif self.accounted:
+            asked["annotated"] = True
         if self.least == self.most:
             asked["processors"] = [self.least]
         else:
@@ -140,8 +180,8 @@ def _sound(name: str, value: str) -> bool:
 
 
 def left_alone(mark: str) -> bool:
-    """Whether a mark asks for that, or there is none."""
-    return not mark or mark.split(",")[0] == "off"
+    """Whether a mark asks for that."""
+    return mark.split(",")[0] == "off"
 
 
 def listed(text: str) -> Tuple[str, ...]:
@@ -230,13 +270,13 @@ def checked(answer: Any, asked: Dict[str, Any]) -> List[str]:
     return names
 
 
-def advised(job: Submitted, here: Path, ends: float) -> Optional[Advised]:
+def advised(job: Submitted, found: Dict[str, str], ends: float) -> Optional[Advised]:
     """Where a job should run; None where it is to be left as it is.
 
     Parameters
     ----------
     job : what is asked about.
-    here : the folder of hooks.conf.
+    found : what hooks.conf says.
     ends : when the time is over, by the monotonic clock (s).
 
     Raises
@@ -244,9 +284,6 @@ def advised(job: Submitted, here: Path, ends: float) -> Optional[Advised]:
     Exception
         Where there is no sound answer in time.
     """
-    found = settings(here)
-    if os.path.exists(found["off"]) or not takes_part(job.user, found):
-        return None
     asked = job.question(found)
     answer = ask(found, "/v1/placements", asked, ends)
     if not isinstance(answer, dict):
@@ -280,6 +317,7 @@ class Asking:
     def __init__(self, here: Path) -> None:
         self._here = here
         self._thread = None  # type: Any
+        self._sized, self._until = frozenset(), 0.0  # type: FrozenSet[str], float
 
     def about(self, read: Callable[[Dict[str, str]], Optional[Submitted]]) -> Tuple[Optional[Advised], str]:
         """Where a job should run, None where it is to be left as it is; and why there is no answer, empty where not.
@@ -294,15 +332,31 @@ class Asking:
             job = read(found)
         except Exception as error:
             return None, said(str(error))
-        if job is None:
+        if job is None or (job.silent and time.monotonic() < self._until and job.stem not in self._sized):
             return None, ""
         if self._thread is not None and self._thread.is_alive():
             return None, "an earlier question is still being asked"
-        self._thread, (answers, wrong) = begin(lambda: advised(job, self._here, ends))
+        self._thread, (answers, wrong) = begin(lambda: self._answer(job, found, ends))
         self._thread.join(max(0.0, ends + 0.02 - time.monotonic()))
         if answers:
             return answers[0], ""
         return None, said(" ".join(wrong) or "no answer in time")
+
+    def _answer(self, job: Submitted, found: Dict[str, str], ends: float) -> Optional[Advised]:
+        if os.path.exists(found["off"]) or not takes_part(job.user, found):
+            return None
+        if job.silent and not (job.stem in self._names(found, ends) and job.read_numbers(found, ends)):
+            return None
+        return advised(job, found, ends)
+
+    def _names(self, found: Dict[str, str], ends: float) -> FrozenSet[str]:
+        """The names of the jobs that may state a problem size, with ``#`` for each number."""
+        if time.monotonic() >= self._until:
+            self._sized, self._until = frozenset(), time.monotonic() + FRESH
+            answer = ask(found, "/v1/problem-sizes", None, ends)
+            names = answer.get("names") if isinstance(answer, dict) else ()
+            self._sized = frozenset(name for name in names or () if isinstance(name, str))
+        return self._sized
 
 
 _ASKING = {}  # type: Dict[str, Asking]

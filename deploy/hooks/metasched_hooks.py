@@ -70,60 +70,6 @@ def digest(text: bytes) -> str:
     return "{:x}-{:x}".format(len(text), value) if text else ""
 
 
-#: Numbers of a script that are reported, and characters of a word, of their text, and of a number.
-MOST_NUMBERS, LONGEST_WORD, LONGEST_TEXT, LONGEST_NUMBER = 16, 200, 1000, 12
-NAME = "[A-Za-z][A-Za-z0-9_-]{0,39}"
-#: An option or a variable with its value in the same word.
-GIVEN = "(--?{0})=(.+)|({0}=)(.+)|(-[A-Za-z])([0-9].*)".format(NAME)
-#: What redirects a command.
-REDIRECTED = "(?<![0-9])[0-9]+(?=[<>])|[<>]+&?[0-9]*"
-#: Options whose numbers are nobody's business.
-PRIVATE = "(?i)pass|secret|token|key|cred|login|phone|mail|(?:^|[-_])(?:pin|pw|pwd)(?:$|[-_=])"
-
-
-def numbers(script: bytes) -> str:
-    """The numbers in the commands of a script, each with its option, variable or position; the daemon finds the same.
-
-    A problem size may be among them. Nothing else of a script is sent.
-    """
-    text = script.decode("utf-8", "replace")
-    if len(text) > MOST_SCRIPT:
-        text = text[:MOST_SCRIPT].rpartition("\n")[0]
-    lines = text.replace("\\\n", " ").split("\n")
-    code = "\n".join(re.split(r"(?a)(?:^|\s)#", line, maxsplit=1)[0] for line in lines)
-    found, seen = {}, {}  # type: Dict[str, str], Dict[str, int]
-    for command in re.split(r"[;|&\n]+", re.sub(REDIRECTED, " ", code)):
-        option = ""
-        for position, word in enumerate([word for word in re.split(r"(?a)[\s'\"`(){}]+", command) if word][:100]):
-            given = re.match("(?s)(?:{})\\Z".format(GIVEN), word)
-            if given is None and re.match("--?{}\\Z".format(NAME), word):
-                option = word
-                continue
-            place, value = (
-                [part for part in given.groups() if part] if given else (option or "${}".format(position), word)
-            )
-            option = ""
-            number = "" if len(word) > LONGEST_WORD or re.search(PRIVATE, place) else plain_number(value)
-            if not number:
-                continue
-            seen[place] = seen.get(place, 0) + 1
-            if seen[place] < 100:
-                suffix = ".{}".format(seen[place]) if seen[place] > 1 else ""
-                found["script:" + place + suffix] = number
-    cells = ["{}={}".format(*each) for each in found.items()][-MOST_NUMBERS:]
-    while len(" ".join(cells)) > LONGEST_TEXT:
-        cells.pop()
-    return " ".join(cells)
-
-
-def plain_number(word: str) -> str:
-    """A number above 0 in its shortest form; empty where a word is none."""
-    if not re.match(r"[0-9]{1,12}(\.[0-9]{0,12})?([eE][+-]?[0-9]{1,2})?\Z", word) or not 0.0 < float(word) < 1e12:
-        return ""
-    shown = "{:.12g}".format(float(word))
-    return shown if len(shown) <= LONGEST_NUMBER else ""
-
-
 def authorized(found: Dict[str, str]) -> Dict[str, str]:
     """The headers of a request."""
     headers = {"Content-Type": "application/json"}

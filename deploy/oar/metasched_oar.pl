@@ -28,17 +28,21 @@ our $PYTHON = '/usr/bin/python3';
 # there are for it with other properties, as OAR itself asks before it takes a job.
 sub placed {
     my ($job, $fields, $estimate) = @_;
-    return unless defined($job->{command}) and $job->{command} =~ /\AMETASCHED=\S{1,500}\s/;
+    return unless defined($job->{command}) and length($job->{command});
+    # A job without a name is none that states its problem size.
+    my $says = $job->{command} =~ /\AMETASCHED=/;
+    return unless $says ? $job->{command} =~ /\AMETASCHED=\S{1,500}\s/ : length($job->{name} // '');
     my $said = _asked(JSON::PP->new->utf8->allow_nonref->encode($job));
-    my ($property, $partition, $mark) = $said =~ /\A(\w{1,63})\n([\w.-]{1,255})\n([A-Za-z0-9_=.,+-]{1,500})\n\z/a;
-    return unless defined($mark);
+    my ($property, $partition, $mark) = $said =~ /\A(\w{1,63})\n([\w.-]{1,255})\n([A-Za-z0-9_=.,+-]{0,500})\n\z/a;
+    return unless defined($mark) and ($mark eq '') == !$says;
     my %known = $fields->();
     return unless $known{$property};
     my $given = defined($job->{properties}) ? $job->{properties} : '';
     my $properties = $given eq '' ? "$property = '$partition'" : "($given) AND $property = '$partition'";
     my @estimates = $estimate->($properties);
     return if !@estimates or grep { !$_->{nbresources} } @estimates;
-    (my $command = $job->{command}) =~ s/\AMETASCHED=\S+/METASCHED=$mark/;
+    my $command = $job->{command};
+    $command =~ s/\AMETASCHED=\S+/METASCHED=$mark/ if $says;
     return ($command, $properties);
 }
 

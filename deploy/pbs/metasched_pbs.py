@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from contextlib import suppress
+from html import unescape
 
 import pbs
 
@@ -73,6 +74,14 @@ def text(value):
     return "" if value is None else str(value)
 
 
+def words(job):
+    """The words after the program, of a job that was submitted as a command: ``qsub -- ./solve -n 400``."""
+    from metasched_numbers import MOST_WORDS
+
+    listed = re.findall("<jsdl-hpcpa:Argument>([^<]*)</jsdl-hpcpa:Argument>", text(job.argument_list))
+    return [unescape(word) for word in listed[:MOST_WORDS]]
+
+
 def free(job):
     """Whether nothing about the job says already where or when it runs."""
     asked = job.Resource_List
@@ -108,7 +117,7 @@ def submitted(event, job, found):
         queues = listed(text(pbs.server().default_queue))
     limit = None if asked["walltime"] is None else float(int(asked["walltime"]))
     return Submitted(mark, event.requestor, text(job.Job_Name).encode("utf-8", "surrogateescape"), least, most, queues,
-                     limit)  # fmt: skip
+                     limit, arguments=words(job), accounted=True)  # fmt: skip
 
 
 def place(event):
@@ -128,14 +137,17 @@ def place(event):
         raise ValueError("the server has no queue " + advised.queue)
     moved = chunks.moved(advised) if chunks else None
     select = pbs.select(moved) if moved else None
-    mark, before = variables["METASCHED"], (job.queue, asked["select"])
+    mark, before = variables.get("METASCHED"), (job.queue, asked["select"])
     try:
         variables["METASCHED"] = advised.mark.replace(",", ":")
         job.queue = queue
         if select is not None:
             asked["select"] = select
     except Exception:
-        variables["METASCHED"] = mark
+        if mark is None:
+            variables.pop("METASCHED", None)
+        else:
+            variables["METASCHED"] = mark
         if job.queue is not before[0]:
             job.queue = before[0]
         if asked["select"] is not before[1]:
@@ -152,6 +164,7 @@ def ended(job, found, now):
     """The job that has ended, None where it never started."""
     from metasched_advice import user_number
     from metasched_hooks import MOST_COMMENT, plain
+    from metasched_numbers import in_arguments
 
     spread = {}
     for host, rest in re.findall(r"([\w.-]{1,255})(?:\[\d+\])?((?::[^()+:]*)+)", text(job.exec_vnode)):
@@ -173,6 +186,7 @@ def ended(job, found, now):
         "exit_status": exit_status(int(job.Exit_status)),
         "user": user_number(text(job.Job_Owner).partition("@")[0]),
         "name": plain(text(job.Job_Name).encode("utf-8", "surrogateescape")),
+        "numbers": in_arguments(words(job)),
     }
     if job.qtime:
         report["submitted"] = float(int(job.qtime))

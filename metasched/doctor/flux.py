@@ -39,4 +39,6 @@ def check_flux(name: str, uri: str, socket: str | None) -> Iterator[Finding]:
         yield Finding(f"{name}: plugin", "wrong", found, "let ingest.frobnicator.plugins begin with it")
     user = User.named_or_own("flux")
     folder = Path(plugins[places[0]]).parent
-    yield from check_asking_hook(name, folder, (PLUGIN, "metasched_advice.py"), user, socket, "flux")
+    yield from check_asking_hook(
+        name, folder, (PLUGIN, "metasched_advice.py", "metasched_numbers.py"), user, socket, "flux"
+    )

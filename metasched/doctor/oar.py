@@ -47,7 +47,7 @@ def check_oar(name: str, attribute: str, socket: str | None) -> Iterator[Finding
     except KeyError:
         yield Finding(f"{name}: user", "wrong", "there is no user oar", "install oar-server")
         return
-    files = ("metasched_oar.pl", "metasched_oar.py", "metasched_advice.py")
+    files = ("metasched_oar.pl", "metasched_oar.py", "metasched_advice.py", "metasched_numbers.py")
     yield from check_asking_hook(name, folder, files, user, socket, "oar")
     said = read_settings(folder / "hooks.conf").get("property", "")
     if said != attribute:

@@ -19,7 +19,7 @@ from metasched.schedulers.pbs.listing import SERVER
 HOOK = ("qmgr", "-c", "list hook metasched")
 #: Events that it must be called for, and seconds that PBS must give it at least.
 EVENTS, ALARM = ("queuejob", "jobobit"), 2
-FILES = ("metasched_pbs.py", "metasched_advice.py")
+FILES = ("metasched_pbs.py", "metasched_advice.py", "metasched_numbers.py")
 
 
 def check_pbs(name: str, server: str, socket: str | None, folder: Path) -> Iterator[Finding]:

@@ -57,7 +57,18 @@ def in_arguments(line: str) -> str:
     >>> in_arguments("-n 400 --tol=1e-6 mesh_200x100.dat size=1500 -p8 --token 77")
     '-n=400 --tol=1e-06 $4=200 $4.2=100 size==1500 -p=8'
     """
-    return _joined(_places(_words(line), inside=True))
+    return in_words(_words(line))
+
+
+def in_words(words: Sequence[str]) -> str:
+    """The numbers in arguments that are words already.
+
+    Examples
+    --------
+    >>> in_words(["-n", "400", "a 7"])
+    '-n=400 $3=7'
+    """
+    return _joined(_places(words, inside=True))
 
 
 def in_sbatch(line: str) -> str:
@@ -78,7 +89,7 @@ def in_sbatch(line: str) -> str:
     wrapped = [place for place, word in enumerate(words[:script]) if f"{word}=".startswith("--wrap=")]
     if wrapped:  # where it ends is unknown: all that follows counts
         script = wrapped[0] + (words[wrapped[0]] == "--wrap")
-    return _joined(_places(words[script + 1 :], inside=True))
+    return in_words(words[script + 1 :])
 
 
 def in_command(line: str) -> str:
@@ -87,7 +98,7 @@ def in_command(line: str) -> str:
     >>> in_command("/home/ada/solve.sh 400 --fast")
     '$1=400'
     """
-    return _joined(_places(_words(line)[1:], inside=True))
+    return in_words(_words(line)[1:])
 
 
 def in_script(text: str) -> str:

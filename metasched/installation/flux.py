@@ -11,7 +11,7 @@ from metasched.records import InputError
 
 #: Where the files are installed, and the folder of Flux's own configuration.
 FOLDER, CONFIGURATION = Path("/etc/flux/metasched"), Path("/etc/flux/system/conf.d")
-FILES = ("metasched_flux.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py")
+FILES = ("metasched_flux.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py", "metasched_numbers.py")
 #: The file that is added to Flux's configuration. These plugins are those that Flux has where none are named.
 OWN, TABLE = "metasched.toml", '[ingest.frobnicator]\nplugins = ["{plugin}", "defaults", "constraints"]\n'
 

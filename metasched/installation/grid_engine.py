@@ -17,7 +17,7 @@ FOLDER = Path("/etc/gridengine/metasched")
 FILES = (
     "metasched-jsv", "metasched_jsv.py", "metasched_lines.py", "metasched_site_verifier.py", "metasched-epilog",
     "metasched_epilog.py", "metasched-load-sensor", "load-sensor.conf", "hooks.conf", "metasched_hooks.py",
-    "metasched_advice.py",
+    "metasched_advice.py", "metasched_numbers.py",
 )  # fmt: skip
 #: Names the verifier that the site has, which ours speaks to.
 SITE_VERIFIER = "site-verifier"

@@ -16,7 +16,7 @@ from metasched.schedulers.oar.admission_rules import Rule, rules
 FOLDER = Path("/etc/oar/metasched")
 FILES = (
     "admission_rule.pl", "metasched_oar.pl", "metasched_oar.py", "hooks.conf", "metasched_hooks.py",
-    "metasched_advice.py",
+    "metasched_advice.py", "metasched_numbers.py",
 )  # fmt: skip
 #: The user that OAR evaluates rules as, and the group that may use the daemon's socket.
 USER, GROUP = "oar", "metasched"

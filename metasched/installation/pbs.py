@@ -9,7 +9,7 @@ from metasched.installation.steps import Folder
 
 #: Where the files are installed, as the hook names it.
 FOLDER = Path("/etc/pbs/metasched")
-FILES = ("metasched_pbs.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py")
+FILES = ("metasched_pbs.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py", "metasched_numbers.py")
 
 
 def complete(plan: Plan) -> None:

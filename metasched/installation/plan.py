@@ -17,7 +17,7 @@ from metasched.validation import parse_toml
 #: The Slurm cluster that the deployed configuration of the daemon names as an example.
 EXAMPLE = "cluster"
 #: The folder of the files that all schedulers' hooks share, and the files with settings of the site.
-SHARED = {"metasched_hooks.py": "hooks", "metasched_advice.py": "hooks"}
+SHARED = dict.fromkeys(("metasched_hooks.py", "metasched_advice.py", "metasched_numbers.py"), "hooks")
 #: The folder that the text of some files names.
 DEFAULT = {
     "metasched_pbs.py": "/etc/pbs/metasched", "admission_rule.pl": "/etc/oar/metasched",

@@ -15,7 +15,7 @@ from metasched.store.files.whole_files import read_text
 #: Files of the hooks, those with settings of the site, and those that are run.
 FILES = (
     "job_submit.lua", "job_numbers.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog",
-    "metasched_hooks.py",
+    "metasched_hooks.py", "metasched_numbers.py",
 )  # fmt: skip
 #: The group that may use the daemon's socket.
 GROUP = "metasched"

@@ -34,6 +34,7 @@ class AccountedJob:
     time_limit : its own (s), None where it asked for none.
     kind : see :data:`metasched.jobs.Kind`.
     comment : what says its mark.
+    numbers : in its arguments, as :mod:`metasched.history.argument_numbers` writes them.
     """
 
     number: str
@@ -50,6 +51,7 @@ class AccountedJob:
     time_limit: float | None = None
     kind: Kind = ""
     comment: str = ""
+    numbers: str = ""
 
     @property
     def completed(self) -> bool:
@@ -60,7 +62,7 @@ class AccountedJob:
     def fate(self) -> Fate:
         """How the job ended, in the form of the contract of schedulers: whether it succeeded, and its times."""
         submitted, start, end = (moment or None for moment in (self.submitted, self.start, self.end))
-        return Fate(self.completed, submitted, start, self.slots, self.kind, ended=end)
+        return Fate(self.completed, submitted, start, self.slots, self.kind, ended=end, numbers=self.numbers)
 
 
 def logged(jobs: Iterable[AccountedJob], since: float, until: float | None = None) -> JobLog | None:

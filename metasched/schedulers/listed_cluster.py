@@ -149,6 +149,7 @@ class ListedCluster(CommandCluster, ABC):
             name=plain(job.name.encode("utf-8", "surrogateescape")),
             submitted=job.submitted or None,
             kind=job.kind,
+            numbers=job.numbers,
         )
 
 

@@ -274,11 +274,11 @@ class ExpectIn(Message):
 
 
 class StatedIn(Message):
-    """A job whose problem size may be a number in its name, its arguments or its script."""
+    """A job whose problem size may be a number in its name, its arguments or its script; null is one not seen."""
 
     name: Text
     arguments: Numbers = ""
-    script: Numbers = ""
+    script: Numbers | None = ""
 
 
 class WaitIn(ExpectIn):

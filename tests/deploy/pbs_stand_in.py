@@ -27,7 +27,7 @@ RESOURCES = [
 ]
 READ_ONLY = ["id", "Job_Owner", "Exit_status", "stime", "qtime", "exec_vnode", "resources_used"]
 SETTABLE = ["queue", "Job_Name", "Variable_List", "Resource_List", "array_indices_submitted", "interactive", "depend",
-            "Execution_Time", "Hold_Types", "project", "Account_Name"]  # fmt: skip
+            "Execution_Time", "Hold_Types", "project", "Account_Name", "executable", "argument_list"]  # fmt: skip
 
 
 class Strict:

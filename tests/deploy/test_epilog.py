@@ -25,7 +25,7 @@ from tests.system.bad_daemons import Bad
 
 SLURM = Path(__file__).parents[2] / "deploy" / "slurm"
 EPILOG = SLURM / "metasched-epilog"
-SHARED = SLURM.parent / "hooks" / "metasched_hooks.py"
+SHARED = [SLURM.parent / "hooks" / f"metasched_{name}.py" for name in ("hooks", "numbers")]
 
 Answer = Callable[[dict[str, str]], int]
 
@@ -68,7 +68,7 @@ def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The epilog with its state, where three jobs are kept already, and the controller's folder with a script."""
-    for path in (EPILOG, SHARED):
+    for path in (EPILOG, *SHARED):
         shutil.copy(path, tmp_path)
     (tmp_path / "hooks").mkdir()
     for number in (1, 2, 3):
@@ -273,7 +273,7 @@ def test_the_script_is_found_where_the_configuration_says_that_slurm_uses(folder
     elif kind == "above":
         hooks = folder / "metasched"
         hooks.mkdir()
-        for path in (EPILOG, SHARED):
+        for path in (EPILOG, *SHARED):
             shutil.copy(path, hooks)
     (folder / "hooks" / "start.17").write_text("1500.25\n")
     with answering(lambda job: 503) as (address, _):

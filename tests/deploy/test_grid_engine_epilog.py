@@ -22,7 +22,7 @@ ENVIRONMENT = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+    for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").glob("*.py")):
         if path.is_file():
             shutil.copy(path, tmp_path)
     (tmp_path / "hooks").mkdir()
@@ -50,7 +50,7 @@ def test_a_job_is_told_with_the_moments_at_which_its_files_were_written(folder: 
         {
             "scheduler": "c", "job": "7", "comment": MARK, "partition": "new", "nodes": "n3",
             "processors": 3, "start": 100.25, "end": 110.5, "exit_status": 0, "user": "0", "name": "cg",
-            "submitted": 1795341724.0,
+            "numbers": "", "submitted": 1795341724.0,
         }
     ]  # fmt: skip
 
@@ -80,7 +80,9 @@ def test_what_kind_of_job_it_was_is_told(more: dict[str, str], number: str, kind
     assert (job["job"], job.get("kind")) == (number, kind)
 
 
-@pytest.mark.parametrize("gone", ["7.1/job_pid", "7.1/usage", "hooks", "metasched_hooks.py", "metasched.off"])
+@pytest.mark.parametrize(
+    "gone", ["7.1/job_pid", "7.1/usage", "hooks", "metasched_hooks.py", "metasched_numbers.py", "metasched.off"]
+)
 def test_an_epilog_that_has_nothing_to_tell_or_cannot_does_not_fail(gone: str, folder: Path) -> None:
     path = folder / gone
     if path.is_dir():
@@ -93,7 +95,10 @@ def test_an_epilog_that_has_nothing_to_tell_or_cannot_does_not_fail(gone: str, f
 
 
 #: Programs, modules and functions that a user would like to be run in place of those that the epilog means.
-PROGRAMS, MODULES = ("python3", "env", "readlink", "dirname"), ("sitecustomize", "json", "pathlib", "metasched_hooks")
+PROGRAMS, MODULES = (
+    ("python3", "env", "readlink", "dirname"),
+    ("sitecustomize", "json", "pathlib", "shlex", "metasched_hooks"),
+)
 BUILTINS = ("test", "[", "command", "case", "shift")
 
 
@@ -122,6 +127,25 @@ def test_no_argument_of_a_job_makes_it_the_job_of_another_user(between: str, fol
     (folder / "7.1" / "config").write_bytes(f"{CONFIG}job_arg1=x{between}job_owner=daemon{between}\n".encode())
     (job,) = answer(folder)
     assert job["user"] == "0"
+
+
+def test_the_numbers_in_arguments_and_script_are_told(folder: Path) -> None:
+    words = ["case_7.dat", "-n", "400", "a b", "", "12"]
+    given = "".join(f"job_arg{place}={word}\n" for place, word in enumerate(words, 1))
+    (folder / "7.1" / "config").write_text(f"{CONFIG}njob_args={len(words)}\n{given}script_file=/dev/zero\n")
+    for name in ("active_jobs", "job_scripts"):
+        (folder / name).mkdir()
+    (folder / "7.1").rename(folder / "active_jobs" / "7.1")
+    (folder / "job_scripts" / "7").write_bytes(b"#!/bin/sh\n\xff N=5\nmpirun -np 8 ./solve\n")
+    (job,) = answer(folder, SGE_JOB_SPOOL_DIR=f"{folder}/active_jobs/7.1")
+    assert job["numbers"] == "$1=7 -n=400 $6=12 script:N==5 script:-np=8"
+
+
+@pytest.mark.parametrize("count", ["", "9" * 400, "-3", "\u0661", "100000"])
+def test_no_count_of_arguments_keeps_a_job_from_being_told(count: str, folder: Path) -> None:
+    (folder / "7.1" / "config").write_text(f"{CONFIG}njob_args={count}\njob_arg1=-n400\n")
+    (job,) = answer(folder)
+    assert job["numbers"] == ("-n=400" if count == "100000" else "")
 
 
 def test_the_epilog_of_the_site_has_the_variables_of_the_job(folder: Path) -> None:

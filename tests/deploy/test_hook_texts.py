@@ -77,9 +77,9 @@ LINES = {
 }
 
 
-def by_python(folder: Path) -> Any:
-    path = shutil.copy(DEPLOYED / "hooks" / "metasched_hooks.py", folder)  # Python compiles it beside the file
-    found = importlib.util.spec_from_file_location("deployed_hooks", path)
+def by_python(folder: Path, name: str = "metasched_hooks") -> Any:
+    path = shutil.copy(DEPLOYED / "hooks" / f"{name}.py", folder)  # Python compiles it beside the file
+    found = importlib.util.spec_from_file_location(f"deployed_{name}", path)
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
@@ -88,7 +88,7 @@ def by_python(folder: Path) -> Any:
 
 
 with tempfile.TemporaryDirectory() as _folder:
-    HOOKS = by_python(Path(_folder))
+    NUMBERS = by_python(Path(_folder), "metasched_numbers")
 
 
 def by_lua(folder: Path, variable: str) -> str:
@@ -129,7 +129,7 @@ SCRIPTS = st.text("-=$'\"\\ \n\t;|#<>&{}n1.0e\x00\u0661\x85", max_size=400) | st
 
 @given(SCRIPTS | st.just("1" * 70_000) | st.just("x" * 65_533 + "\n-n 400") | st.just("a=1\n" * 9_999))
 def test_epilog_and_daemon_find_the_same_numbers_in_a_script(script: str) -> None:
-    found = HOOKS.numbers(script.encode())
+    found = NUMBERS.in_script(script.encode())
     assert found == in_script(script)
     assert JobIn.model_validate({"scheduler": "c", "job": "7", "nodes": "n", "start": 1, "end": 2, "numbers": found})
 
@@ -182,6 +182,15 @@ def test_the_hook_finds_in_arguments_the_numbers_that_are_learned(counter: Count
     assert counter.numbers("arguments", line) == in_arguments(line)
 
 
+@given(line=ARGUMENTS | st.just("7 " + (LONGEST_LINE - 4) * "x" + " 400") | st.just("\u00e4 5 " * 4000))
+def test_hooks_in_python_find_in_arguments_the_numbers_that_are_learned(line: str) -> None:
+    found = NUMBERS.in_arguments(NUMBERS.words_of(line))
+    assert found == in_arguments(line)
+    told = {"scheduler": "c", "job": "7", "nodes": "n", "start": 1, "end": 2}
+    both = NUMBERS.joined(found, NUMBERS.in_script(line.encode()))
+    assert JobIn.model_validate(told | {"numbers": both}).numbers == both
+
+
 @needs_lua
 def test_the_hook_knows_the_command_of_a_job_without_a_script(counter: Counter) -> None:
     script = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n"
@@ -200,7 +209,7 @@ def test_no_script_or_arguments_keep_the_controller_busy(counter: Counter, unit:
 
 
 def test_bytes_that_are_no_text_keep_no_job_from_being_told() -> None:
-    assert HOOKS.numbers(b"\xff\xfe\0 solve -n 400\n\xc3") == "script:-n=400"
+    assert NUMBERS.in_script(b"\xff\xfe\0 solve -n 400\n\xc3") == "script:-n=400"
 
 
 #: What is no number above 0.

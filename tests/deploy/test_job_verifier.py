@@ -186,5 +186,5 @@ def test_no_word_of_a_job_is_answered_as_one_of_grid_engine(text: str, site: str
             assert verifier.judge({"CMDARG0": f"x\n{text}"} | JOB) == ("ACCEPT", {})
             assert verifier.judge({name: value for name, value in JOB.items() if name != "ac"}) == ("ACCEPT", {})
         assert verifier.judge()[0] == "CORRECT"
-        assert len(daemon.asked) == 1
+        assert [b"/v1/placements" in head for head in daemon.heads].count(True) == 1
         assert verifier.close() == 0

@@ -97,7 +97,7 @@ def test_the_daemon_is_asked_for_the_job_with_its_limit_and_queue(tmp_path: Path
         waiting.join()
     assert json.loads(heard[0].partition(b"\r\n\r\n")[2]) == {
         "application": "cg", "problem_size": 1400.0, "scheduler": "c", "user": "0", "name": "job.sh",
-        "processors": [2], "partitions": ["new"], "time_limit": 500.0,
+        "processors": [2], "partitions": ["new"], "time_limit": 500.0, "annotated": True,
     }  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def test_a_job_that_has_ended_is_kept_until_the_daemon_has_taken_it(tmp_path: Pa
     assert job == {
         "scheduler": "c", "job": "7", "comment": "metasched:app=cg,n=1400", "partition": "new", "nodes": "b1,b2",
         "processors": 4, "start": 1_700_000_100.0, "exit_status": 0, "user": "0", "name": "job.sh",
-        "submitted": 1_700_000_000.0,
+        "numbers": "", "submitted": 1_700_000_000.0,
     }  # fmt: skip
     assert end > job["start"]
     with answering(lambda job: 200) as (address, told):

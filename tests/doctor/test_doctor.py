@@ -24,7 +24,7 @@ from metasched.service.configuration import Configuration
 from metasched.store.database.store import Store
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
-SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
+SHARED = [DEPLOYED.parent / "hooks" / f"metasched_{name}.py" for name in ("hooks", "numbers")]
 NOW = 1e6
 SETTINGS = Configuration.model_validate({"slurm": [{"name": "c8"}]})
 #: Only Lua's own library knows its syntax.
@@ -51,7 +51,8 @@ def slurm(tmp_path: Path) -> Iterator[Path]:
     """Slurm's folder as it should be, SlurmUser being whoever runs this."""
     folder = tmp_path / "slurm"
     shutil.copytree(DEPLOYED, folder)
-    shutil.copy(SHARED, folder)
+    for path in SHARED:
+        shutil.copy(path, folder)
     (folder / "hooks").mkdir()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(folder / "metasched.sock"))
@@ -164,6 +165,7 @@ def test_lua_and_its_modules_are_those_that_slurm_loads(slurm: Path) -> None:
         pytest.param("job_numbers.lua", "return {", "return }", {"hook"}, marks=needs_lua),
         ("metasched-epilog", "def ended", "def def ended", {"epilog"}),
         ("metasched_hooks.py", "import json", "import jsn", {"epilog"}),
+        ("metasched_numbers.py", "import re", "import ree", {"epilog"}),
         ("metasched-epilog", "/usr/bin/env python3", "/usr/bin/no-such-python", {"epilog"}),
         ("metasched-prolog", "exit 0", "exit 1", {"prolog"}),
         ("metasched-prolog", "date", "no-such-command", {"prolog"}),
@@ -202,7 +204,7 @@ def beside_own(slurm: Path) -> Path:
     own = slurm / "metasched"
     own.mkdir()
     hooks = "job_submit.lua", "job_numbers.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog"
-    for name in (*hooks, SHARED.name):
+    for name in (*hooks, *(path.name for path in SHARED)):
         (slurm / name).rename(own / name)
     (slurm / "job_submit.lua").write_text(f'pcall(dofile, "{own}/job_submit.lua")\nreturn slurm.SUCCESS\n')
     for kind in ("prolog", "epilog"):

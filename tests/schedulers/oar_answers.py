@@ -43,7 +43,7 @@ JOBS = [
 ]  # fmt: skip
 ENDED = [
     job(3, "Terminated", **RAN, stopTime=STARTED + 50, exit_code=0),
-    job(4, "Error", **RAN, stopTime=STARTED + 5, exit_code=None),
+    job(4, "Error", **RAN, stopTime=STARTED + 5, exit_code=None, command="./solve.sh case -n 400"),
     job(6, "Terminated", **RAN, stopTime=STARTED + 7, exit_code=256),
     job(5, "Error", message=""),
 ]

@@ -55,7 +55,14 @@ def job(state: str = "R", **more: Any) -> dict[str, Any]:
 JOBS = {"7.pbs": job(), "8[].pbs": job("B"), "8[1].pbs": job("R"), "9.pbs": job("Q"), "10.pbs": job("H")}
 ENDED = {
     "3.pbs": job("F", Exit_status=0, resources_used={"walltime": "00:00:50"}),
-    "4.pbs": job("F", Exit_status=271, resources_used={"walltime": "00:00:05"}, queue="old"),
+    "4.pbs": job(
+        "F",
+        Exit_status=271,
+        resources_used={"walltime": "00:00:05"},
+        queue="old",
+        executable="<jsdl-hpcpa:Executable>./solve</jsdl-hpcpa:Executable>",
+        argument_list="<jsdl-hpcpa:Argument>-n</jsdl-hpcpa:Argument><jsdl-hpcpa:Argument>400</jsdl-hpcpa:Argument>",
+    ),
     "5.pbs": job("F", Exit_status=-3, exec_vnode=""),
 }
 

@@ -66,6 +66,7 @@ def test_fates_and_finished_jobs_come_from_the_jobs_that_ended(server: Path) -> 
     assert (three.partition, three.comment, three.submitted) == ("new", "metasched:app=cg,n=500", SUBMITTED)
     assert [each.exit_status for each in (three, four, six)] == [0, 1, 1]
     assert len(SOURCE.finished(STARTED + 6.0)) == 2
+    assert (four.numbers, fates["4"].numbers) == ("-n=400", "-n=400")
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_fates_and_finished_jobs_come_from_the_history_of_the_server(server: Pat
     assert (three.comment, three.exit_status, four.exit_status, four.partition) == (
         "metasched:app=cg,n=1400", 0, 143, "old"
     )  # fmt: skip
+    assert [each.numbers for each in (three, four, fates["4"])] == ["", "-n=400", "-n=400"]
     log = source().accounted(0.0)
     assert log is not None
     assert (log.run_time.tolist(), log.wait.tolist()) == ([50.0, 5.0], [100.0, 100.0])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.system.real_accounting import Accounting
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
-SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
+SHARED = [DEPLOYED.parent / "hooks" / f"metasched_{name}.py" for name in ("hooks", "numbers")]
 LUA, LUA_ROOTS = ("socket.lua", "cjson.so"), ("/usr/share", "/usr/lib")
 NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
 TIMEOUT = 60.0
@@ -142,7 +142,8 @@ class Slurm:
         if not self._bare:
             for name in ("metasched-prolog", "metasched-epilog"):
                 shutil.copy(DEPLOYED / name, self.folder)
-            shutil.copy(SHARED, self.folder)
+            for path in SHARED:
+                shutil.copy(path, self.folder)
             self.hooks({})
         port = _free_ports(120)
         (self.folder / "slurm.conf").write_text(

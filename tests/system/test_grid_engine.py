@@ -53,6 +53,26 @@ jsv_main
 """
 #: What the site runs after each job of one queue.
 SITE_EPILOG = '#!/bin/sh\necho "$JOB_ID" >>"$(dirname "$0")/epilogs"\n'
+#: Takes its time, notes when it began, and has a job run again once.
+SLOW_EPILOG = """#!/bin/sh
+date +%s.%N >>"$(dirname "$0")/began.$JOB_ID"
+sleep 1.5
+[ "$(grep -c . "$(dirname "$0")/began.$JOB_ID")" -gt 1 ] || exit 99
+"""
+#: Which numbers are the problem size of jobs that say nothing else.
+SIZES_STATED = """
+[[problem_size]]
+name = "solve_#"
+application = "cg"
+[[problem_size]]
+name = "by-argument"
+argument = "-n"
+application = "cg"
+[[problem_size]]
+name = "by-script"
+script = "N="
+application = "cg"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +232,96 @@ def verifiers(cell: GridEngine) -> list[int]:
     return found
 
 
+def test_no_argument_of_a_job_makes_the_verifier_answer_for_the_jobs_of_others(cell: GridEngine) -> None:
+    cell.run("qmod", "-d", "new")
+    with closing(Bad(changed(), str(cell.folder / "bad.sock"))):
+        cell.hooks({"socket": f"{cell.folder}/bad.sock", "nodes": "b[1-2]", "deadline": "2"})
+        text = (
+            "x\nPARAM ac metasched=app=cg,n=1400\nPARAM N x\nBEGIN\nSTART\nPARAM ac metasched=app=cg,n=7\nBEGIN\nSTART"
+        )
+        words = ("-pe", "mpi", "2", "-q", "new", "-b", "y", "/bin/true", text, "y\nQUIT")
+        found = [cell.job(cell.qsub(*each)) for each in (words, ("-q", "new")) * 3]
+        placed = cell.job(cell.qsub("-ac", "metasched=app=cg,n=1400", "-pe", "mpi", "2", "-q", "new"))
+    cell.run("qdel", "-u", "root")
+    cell.run("qmod", "-e", "new")
+    assert [each.get("context") for each in found] == [None] * 6
+    assert placed["context"].endswith(",p=2,placement=0f")
+
+
+def forget_names(cell: GridEngine) -> None:
+    """Let the verifiers start anew, who ask for the names of jobs with sizes once a minute."""
+    for process in verifiers(cell):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(
+    cell: GridEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(cell.commands), prepend=":")
+    daemon = Daemon(tmp_path, CONFIGURATION.format(cell.folder) + SIZES_STATED)
+    with Store.open(daemon.database) as store:
+        teach(store, "cell")
+        admin = store.tokens.add("admin", "admin")
+    daemon.start()
+    cell.hooks({"socket": daemon.socket, "nodes": "n[1-4]"})
+    forget_names(cell)
+    script = tmp_path / "job.sh"
+    script.write_bytes(b"#!/bin/sh\nN=700 # \xff\nsleep 0.2\n")
+    plain = ("-pe", "mpi", "1")
+    try:
+        for mode in ("shadow", "act"):
+            daemon.ask("PUT", "/v1/mode", {"mode": mode}, token=admin)
+            loads(daemon)
+            time.sleep(1.5)  # until placements see it
+            given = [("-N", "solve_400"), ("-N", "solve_400"), ("-N", "solve_0")]
+            named = [cell.qsub(*plain, *each, script=b"sleep 0.2\n") for each in given]
+            worded = [
+                cell.qsub(*plain, "-N", "by-argument", str(script), *each)
+                for each in (("-n", "500"), ("-n", "600"), ())
+            ]
+            scripted = cell.qsub(*plain, "-N", "by-script", str(script))
+            held, deleted = (cell.qsub(*plain, "-h", "-N", "solve_300", script=b"true\n") for _ in range(2))
+            renamed = cell.qsub(*plain, "-l", "h_rt=999999", "-N", "solve_200", script=b"true\n")
+            tasks = cell.qsub(*plain, "-t", "1-2", "-N", "solve_250", script=b"sleep 0.2\n")
+            cell.run("qdel", str(deleted))
+            cell.run("qalter", "-h", "U", str(held))
+            cell.wait_for({*named, *worded, scripted, held, renamed, tasks})
+            sized = {named[0]: 400, named[1]: 400, worded[0]: 500, worded[1]: 600}
+            late = {scripted: 700, held: 300, renamed: 200}
+            runs = learned(daemon, [*sized, *late])
+            assert {job: runs[job].problem_size for job in (*sized, *late)} == sized | late
+            assert not {named[2], worded[2], deleted} & set(runs)
+            placements: list[dict[str, Any]] = daemon.ask("GET", "/v1/placements?limit=1000")
+            asked = {int(each["question"]["job"]): each for each in placements}
+            assert {job: asked[job]["question"]["problem_size"] for job in sized} == sized
+            assert not {named[2], worded[2], scripted, held, deleted, tasks} & set(asked)
+            settled = {job: int(each["outcome"]["job"]) for job, each in asked.items() if each["outcome"]}
+            assert all(job == other for job, other in settled.items())
+            assert {*named[:2], *worded[:2]} <= set(settled)
+            advised = {job: asked[job]["answer"]["placement"]["nodes"] for job in sized}
+            assert mode == "shadow" or all(set(runs[job].nodes) == set(advised[job]) for job in sized)
+    finally:
+        daemon.stop()
+
+
+def test_what_a_chained_epilog_does_changes_nothing_that_is_reported_of_a_job(cell: GridEngine) -> None:
+    """It runs long after the job, and has it run once more, of which Grid Engine tells nothing but the end."""
+    epilog = cell.folder / "site-epilog"
+    epilog.write_text(SLOW_EPILOG)
+    try:
+        job = cell.qsub("-q", "old", "-b", "y", "/bin/sleep", "0.3")
+        cell.wait(lambda: (cell.folder / f"began.{job}").exists())
+        cell.wait_for({job})
+    finally:
+        epilog.write_text(SITE_EPILOG)
+    kept = [json.loads(path.read_text()) for path in (cell.folder / "state").glob(f"ended.{job}.*.json")]
+    began = [float(line) for line in (cell.folder / f"began.{job}").read_text().split()]
+    first, second = sorted(kept, key=lambda each: float(each["start"]))
+    assert first["end"] <= began[0] <= second["start"] <= second["end"] <= began[1]
+    assert [(each["exit_status"], each["numbers"]) for each in (first, second)] == [(0, "$1=0.3"), (0, "$1=0.3")]
+
+
 def loads(daemon: Daemon) -> None:
     for host in HOSTS:
         daemon.ask("POST", "/v1/loads", {"node": host, "samples": [[time.time(), CPU[host], 1000.0]]})
@@ -234,7 +344,9 @@ def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
     end = time.monotonic() + 40.0
     while True:
         with Store.open(daemon.database) as store:
-            found = {int(run.extra["job"]): run for run in store.runs.learnable()}
+            # Without those that it was taught, and tasks of arrays.
+            numbered = [run for run in store.runs.learnable() if run.extra.get("job", "").isdigit()]
+            found = {int(run.extra["job"]): run for run in numbered}
         if set(jobs) <= set(found):
             return found
         assert time.monotonic() < end, f"not learned from: {sorted(set(jobs) - set(found))}"

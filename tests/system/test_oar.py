@@ -34,6 +34,13 @@ confirm = 0.5
 [[oar]]
 name = "oar"
 property = "cluster"
+[[problem_size]]
+name = "by-argument"
+argument = "-n"
+application = "cg"
+[[problem_size]]
+name = "solv\u00e9_#"
+application = "cg"
 """
 
 
@@ -107,6 +114,31 @@ def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon
     oar.wait(lambda: learned(daemon, number))
     (record,) = learned(daemon, number)
     assert (record.run.problem_size, record.run.processors, record.exit_status) == (500, 2, 0)
+
+
+def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(oar: Oar, daemon: Daemon) -> None:
+    oar.hooks({"socket": daemon.socket, "token_file": "/etc/oar/metasched/token"})
+    asked = ("-l", "core=2,walltime=0:2:0")
+    jobs = [("by-argument", "sh -c 'sleep 1' x -n 500"), ("by-argument", "sh -c 'sleep 1' caf\u00e9 -n 600"),
+            ("solv\u00e9_300", "sleep 1"), ("by-argument", "sh -c 'sleep 1' x")]  # fmt: skip
+    sizes = [500.0, 600.0, 300.0, None]
+    numbers = [oar.oarsub(*asked, "-n", name, line) for name, line in jobs]
+    found = [job(oar, number) for number in numbers]
+    usual = "(desktop_computing = 'NO') AND drain='NO'"
+    placed = [f"((desktop_computing = 'NO') AND cluster = '{cluster}') AND drain='NO'" for cluster in CLUSTERS]
+    assert [each["properties"] in placed for each in found] == [True, True, True, False]
+    assert (found[0]["properties"], found[3]["properties"]) == (placed[list(CLUSTERS).index("new")], usual)
+    assert found[0]["command"] == jobs[0][1]
+    oar.wait(lambda: all(job(oar, number)["state"] == "Terminated" for number in numbers))
+    daemon.stop()
+    daemon.start()
+    shutil.chown(daemon.socket, "oar")
+    oar.wait(lambda: all(learned(daemon, number) for number in numbers[:3]))
+    runs = [learned(daemon, number) for number in numbers]
+    assert [each[0].run.problem_size if each else None for each in runs] == sizes
+    advice = daemon.ask("GET", "/v1/placements?limit=1000")
+    outcomes = {each["outcome"]["job"]: each["question"]["problem_size"] for each in advice if each["outcome"]}
+    assert {number: outcomes.get(str(number)) for number in numbers} == dict(zip(numbers, sizes, strict=True))
 
 
 def test_setup_does_nothing_twice_and_the_doctor_finds_the_rule(

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from metasched.history.argument_numbers import in_command
 from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import count, seconds
 from metasched.schedulers.listing import Instance, ListedJob
@@ -126,6 +127,7 @@ def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[AccountedJob, .
                 str(job["owner"]), _name(job), seconds(job.get("submissionTime")) or 0.0, start, end,
                 job["state"] != "Terminated", 1 if status is None else count(status) >> 8 or count(status) & 0xFF,
                 len(held), _asked(job)[1], comment=comment(str(job.get("command") or "")),
+                numbers=in_command(str(job.get("command") or "")),
             )
         )  # fmt: skip
     return tuple(found)

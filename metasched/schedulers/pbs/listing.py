@@ -11,8 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
+from metasched.history.argument_numbers import in_words
 from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import count
 from metasched.schedulers.durations import seconds
@@ -149,7 +151,20 @@ def _ended(name: str, job: Any) -> AccountedJob | None:
         seconds(str(job.get("Resource_List", {}).get("walltime", ""))),
         "array" if "[" in name else "",
         _mark(job),
+        in_words(words(str(job.get("argument_list", "")))),
     )
+
+
+def words(argument_list: str) -> list[str]:
+    """The words after the program, of a job that was submitted as a command (``qsub -- ./solve -n 400``).
+
+    Examples
+    --------
+    >>> words("<jsdl-hpcpa:Argument>-n</jsdl-hpcpa:Argument><jsdl-hpcpa:Argument>a&lt;b</jsdl-hpcpa:Argument>")
+    ['-n', 'a<b']
+    """
+    found = re.findall("<jsdl-hpcpa:Argument>([^<]*)</jsdl-hpcpa:Argument>", argument_list)
+    return [unescape(word) for word in found]
 
 
 def _name(job: Any) -> str:

@@ -43,7 +43,7 @@ def sized_names(sized: TheSizedJobs, client: Scheduler) -> dict[str, list[str]]:
 @router.post("/problem-sizes")
 def problem_size(stated: StatedIn, sized: TheSizedJobs, client: Scheduler) -> dict[str, str | float | None]:
     """The application and the problem size of a job by the numbers that it states; null where it states none."""
-    mark = sized.mark(stated.name, merged(stated.script, stated.arguments))
+    mark = sized.mark(stated.name, merged(stated.script or "", stated.arguments), script=stated.script is not None)
     application, size = (None, None) if mark is None else (mark.application, mark.problem_size)
     return {"application": application, "problem_size": size}
 

@@ -2,10 +2,10 @@
 
 The hook is asked while the job is being submitted, before it has a number. What it saw then is kept with the placement,
 and the job is known by it when it has ended: scheduler, user and job name, what stated the problem size, which is its
-comment or the digests of its script and of its command line, the number of processes, and the moment of submission,
-which schedulers tell to the second; and its number, where its scheduler gave it one before it asked. The order in which
-jobs end says nothing. Where several placements fit, as when a loop submits the same job many times, which of them was
-the job's stays open; what the job was is known if they all say the same, and else nothing is.
+comment, a number, or the digests of its script and of its command line, the number of processes, and the moment of
+submission, which schedulers tell to the second; and its number, where its scheduler gave it one before it asked. The
+order in which jobs end says nothing. Where several placements fit, as when a loop submits the same job many times,
+which of them was the job's stays open; what the job was is known if they all say the same, and else nothing is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def match(job: EndedJob, mark: Mark | None, advised: Iterable[AdvisedPlacement])
     Parameters
     ----------
     job : an ended job.
-    mark : what its comment says, None where it says nothing.
+    mark : what its comment says, or else the numbers that it states; None where these say nothing.
     advised : placements made about the time when it was submitted.
 
     Examples
@@ -114,6 +114,7 @@ def _fits(advised: AdvisedPlacement, job: EndedJob, mark: Mark | None) -> bool:
         and asked.script in ("", job.script)
         and asked.command in ("", job.command)
         and not (asked.annotated and read_mark(job.comment) is None)
+        and not (asked.stated and mark is None)
         and (job.processors is None or theirs.processors in (None, job.processors))
         and (
             mark is None or (theirs.application == mark.application and _alike(theirs.problem_size, mark.problem_size))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metasched.history.argument_numbers import SCRIPT
 from metasched.history.problem_sizes import SizeRule, told_stem
 from metasched.jobs import Mark
 from metasched.plain_numbers import number_of
@@ -43,17 +44,20 @@ class SizedJobs:
         """Whether a job of this name may state its problem size, in its arguments if not in its name."""
         return any(rule.concerns(name) for rule in self._rules)
 
-    def mark(self, name: str, numbers: str) -> Mark | None:
+    def mark(self, name: str, numbers: str, *, script: bool = True) -> Mark | None:
         """What a job is a run of; None where no rule finds a problem size.
 
         Parameters
         ----------
         name : of the job.
         numbers : in its arguments and script, a text of :mod:`metasched.history.argument_numbers`.
+        script : whether its script is seen; else no rule counts after one that might find a number there later.
         """
         for rule in self._rules:
             if (size := rule.of(name, numbers)) is not None:
                 return Mark(rule.application, size)
+            if not script and rule.place.startswith(SCRIPT) and rule.concerns(name):
+                return None
         return None
 
     def predict(

@@ -100,6 +100,13 @@ def test_a_job_that_says_nothing_gets_no_placement_of_one_whose_comment_says_wha
     assert match(marked, read_mark(marked.comment), [advice]) == Mark("cg", 5.0, 2, "0a")
 
 
+def test_a_job_that_states_no_number_gets_no_placement_of_one_that_has_stated_its_size_by_one() -> None:
+    job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "x", 50.0)
+    advice = advised_at("0a", 50.2, 2, "x", stated=True)
+    assert match(job, None, [advice]) is None
+    assert match(job, Mark("cg", 5.0), [advice]) == Mark("cg", 5.0, 2, "0a")
+
+
 def test_a_job_whose_script_is_not_known_gets_no_placement_that_was_read_from_a_script() -> None:
     job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
     assert match(job, None, [advised_at("0a", 50.2, 2, script=digest(b"a"))]) is None

@@ -106,6 +106,29 @@ def test_hooks_are_told_what_a_job_is_as_it_is_learned(
         assert client.post("/v1/problem-sizes", json=asked | {"arguments": "rm x\n"}).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("order", "asked", "size"),
+    [
+        (("argument", "script"), {"arguments": "-n=400", "script": None}, 400.0),
+        (("argument", "script"), {"arguments": "$1=7", "script": None}, None),
+        (("script", "argument"), {"arguments": "-n=400", "script": None}, None),
+        (("script", "argument"), {"arguments": "-n=400", "script": ""}, 400.0),
+    ],
+)
+def test_no_size_is_taken_that_a_script_which_the_hook_cannot_see_might_overrule(
+    order: tuple[str, str], asked: dict[str, Any], size: float | None, tmp_path: Path
+) -> None:
+    places = {"argument": "-n", "script": "N="}
+    tables = [{"name": "run.sh", where: places[where], "application": "sized"} for where in order]
+    tables.insert(0, {"name": "other.sh", "script": "N=", "application": "sized"})
+    with running(tmp_path, problem_size=tables) as daemon:
+        secret = daemon.store.tokens.add("hook", "scheduler")
+        daemon.access.refresh()
+        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        found = client.post("/v1/problem-sizes", json={"name": "run.sh"} | asked).json()
+        assert found["problem_size"] == size
+
+
 def test_a_number_that_is_not_in_the_name_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a name with a # for each number"):
         configured(number=2)
