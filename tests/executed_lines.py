@@ -42,6 +42,9 @@ parallel = true
 context = ${{PYTEST_CURRENT_TEST-}}
 disable_warnings = no-data-collected,module-not-measured,module-not-imported,couldnt-parse
 """
+#: Run by each interpreter at its start. Of itself coverage.py traces only where it is installed among the interpreter's
+#: own packages, not where these are found by a path.
+STARTED = "import coverage\n\ncoverage.process_startup()\n"
 
 
 def copied(root: Path, folder: str) -> Path:
@@ -142,6 +145,7 @@ def _recorded(root: Path, copy: Path, files: Sequence[str], workers: int) -> dic
         data.mkdir()
         plugins.mkdir()
         shutil.copy(recording.__file__, plugins)
+        (plugins / "sitecustomize.py").write_text(STARTED, encoding="utf-8")
         each = "\n    ".join(str(copy / top) for top in PRODUCT)
         (folder / "coveragerc").write_text(SETTINGS.format(sources=each, data=data / "lines"), encoding="utf-8")
         (folder / "files").write_text("\n".join(files), encoding="utf-8")

@@ -281,7 +281,7 @@ def test_a_line_is_tested_by_whatever_executes_it(tree: Path) -> None:
     }
     write(tree, further)
     record(tree)
-    through = {"test_less", "toy.uses.less", "test_one", "test_two", "test_process"}
+    through = {"test_less", "monitors.toy.uses.less", "test_one", "test_two", "test_process"}
     assert set(executing(tree, "value - 1")) == through
     assert executing(tree, "value + value") == ["test_double"]
     assert set(executing(tree, "value * value", "monitors/toy/limits.py")) == {"test_squared", "test_squared_again"}
@@ -291,7 +291,7 @@ def test_a_line_is_tested_by_whatever_executes_it(tree: Path) -> None:
     assert set(executing(tree, "MOST = 3", "monitors/toy/limits.py")) == own | {
         "test_few",
         "test_less",
-        "toy.uses.less",
+        "monitors.toy.uses.less",
     }
     assert importers(tree, tree / "monitors/toy/limits.py") == [tree / "monitors/toy/uses.py"]
 
