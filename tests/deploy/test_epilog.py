@@ -400,7 +400,7 @@ def oldest_python(script: Path) -> tuple[int, int]:
 
 
 DEPLOYED = SLURM.parent
-ROOMS = ("hooks", "flux", "gridengine", "htcondor", "pbs")
+ROOMS = ("hooks", "flux", "gridengine", "htcondor", "oar", "pbs")
 HOOKS = [EPILOG, *(path for room in ROOMS for path in (DEPLOYED / room).glob("*.py"))]
 
 

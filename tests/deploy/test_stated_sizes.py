@@ -14,6 +14,7 @@ import pytest
 from tests.deploy import flux_stand_in, oar_rule, pbs_hook
 from tests.deploy.job_verifier import JOB, Verifier
 from tests.deploy.pbs_hook import JOBOBIT
+from tests.deploy.test_epilog import pythons
 from tests.deploy.test_pbs_hook import ENDED
 from tests.system.bad_daemons import FAULTS, Bad, hang, http
 from tests.system.test_lua_hook import SIZED, sizing
@@ -212,6 +213,14 @@ def test_of_an_annotated_job_it_is_said_whether_its_annotation_is_told_when_it_h
             to_oar(tmp_path, daemon, NAME, ARGUMENTS, 2.0)
             oar_rule.changed(tmp_path, conf(daemon, 2.0))
     assert json.loads(daemon.asked[-1]).get("annotated", False) is known
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_every_python_from_3_6_on_places_a_job_by_a_number_that_it_states(python: str, tmp_path: Path) -> None:
+    job = pbs_hook.JOB | {"Job_Name": NAME, "Variable_List": {}, "queue": None, "argument_list": listed(ARGUMENTS)}
+    with sizing() as daemon:
+        assert pbs_hook.changed(tmp_path, conf(daemon, 2.0), job, python=python) == PLACED[to_pbs]
+    assert json.loads(daemon.asked[1])["arguments"] == "-n=400"
 
 
 def test_what_pbs_refuses_of_a_job_that_says_nothing_is_taken_back_altogether(tmp_path: Path) -> None:
