@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import metered_runs
@@ -68,16 +68,31 @@ def teach_clocks(store: Store, cluster: str) -> None:
     store.models.save("a", cluster, document, learned=[record.uid for record in made])
 
 
+def database(fill: Callable[[Store], None]) -> bytes:
+    """A database, filled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "made.db")
+        with Store.open(path) as store:
+            fill(store)
+        with closing(sqlite3.connect(path)) as connection:
+            return connection.serialize()
+
+
 @cache
 def learned_database() -> bytes:
     """A database with runs and the models that were learned from them; the search takes seconds, so it is made once."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "learned.db")
-        with Store.open(path) as store:
-            for cluster in ("east", "west"):
-                teach(store, cluster)
-        with closing(sqlite3.connect(path)) as connection:
-            return connection.serialize()
+
+    def fill(store: Store) -> None:
+        for cluster in ("east", "west"):
+            teach(store, cluster)
+
+    return database(fill)
+
+
+@cache
+def metered_database() -> bytes:
+    """A database whose model of the application ``a`` on the cluster east tells energy at two clocks; made once."""
+    return database(partial(teach_clocks, cluster="east"))
 
 
 @contextmanager

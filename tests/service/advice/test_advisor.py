@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from metasched.predictors.load_doubt import predict_one
 from metasched.records import Settings
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.configuration import Configuration
+from metasched.service.daemon import Daemon
 from metasched.service.state.live_clusters import runner_of
 from metasched.store import documents
 from metasched.store.database.store import Store
-from tests.service.daemons import CLUSTERS, running, teach_clocks
+from tests.service.daemons import CLUSTERS, metered_database, running
 
 
 def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
@@ -196,6 +198,13 @@ def test_a_job_without_stated_or_usual_memory_gets_nodes_without_jobs_where_memo
     assert found == [False, True, True, True]
 
 
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One whose partitions each test tells anew; it places in shadow, so that no job takes anything from the next."""
+    with running(tmp_path_factory.mktemp("daemon")) as daemon:
+        yield daemon
+
+
 @pytest.mark.parametrize(
     ("limits", "demanded", "placed"),
     [
@@ -210,19 +219,18 @@ def test_a_job_without_stated_or_usual_memory_gets_nodes_without_jobs_where_memo
     ],
 )
 def test_no_job_is_placed_where_it_would_get_more_processors_for_its_memory_or_never_start(
-    tmp_path: Path, limits: MemoryLimits, demanded: dict[str, Any], placed: list[str]
+    daemon: Daemon, limits: MemoryLimits, demanded: dict[str, Any], placed: list[str]
 ) -> None:
-    with running(tmp_path) as daemon:
-        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
-        state = replace(east.state, memory=np.full(4, 1000.0))
-        one, two = (
-            replace(east, state=replace(state, name=name), scheduler="slurm", name=name, memory_limits=allowed)
-            for name, allowed in (("one", limits), ("two", MemoryLimits()))
-        )
-        daemon.clusters.put("slurm", [one, two], time.time())
-        daemon.views.refresh()
-        asked = {"application": "cg", "problem_size": 1900, "scheduler": "slurm", "processors": [2]} | demanded
-        found = [daemon.placer.answer(Ask(**asked, partitions=[name]), time.time()) for name in ("one", "two")]
+    (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+    state = replace(east.state, memory=np.full(4, 1000.0))
+    one, two = (
+        replace(east, state=replace(state, name=name), scheduler="slurm", name=name, memory_limits=allowed)
+        for name, allowed in (("one", limits), ("two", MemoryLimits()))
+    )
+    daemon.clusters.put("slurm", [one, two], time.time())
+    daemon.views.refresh()
+    asked = {"application": "cg", "problem_size": 1900, "scheduler": "slurm", "processors": [2]} | demanded
+    found = [daemon.placer.answer(Ask(**asked, partitions=[name]), time.time()) for name in ("one", "two")]
     assert [each.partition for each in found if each.placed] == placed
 
 
@@ -252,9 +260,7 @@ def test_a_parameter_that_was_never_learned_leaves_a_placement_with_its_layout(t
 
 
 def metered(folder: Path) -> None:
-    """A database whose model of the application tells energy at two clocks."""
-    with Store.open(folder / "metasched.db") as store:
-        teach_clocks(store, "east")
+    (folder / "metasched.db").write_bytes(metered_database())
 
 
 def test_placements_are_made_for_least_energy_at_a_clock_where_the_configuration_says_so(tmp_path: Path) -> None:
