@@ -53,6 +53,7 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 .PHONY: forecast-bench man packages
 packages: ## wheels, source archives and Debian packages in dist/, each installed and tried in a clean environment
 	$(PYTHON) -m tests.packages --keep dist
+	$(PYTHON) -m tests.services dist
 man: $(VENV)/.installed ## man pages of all verbs, from their help: build/man/
 	$(BIN)/python -m metasched.cli.manual build/man
 .PHONY: queueing-bench
