@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
 from metasched.cli.app import main
 from metasched.records import Run
@@ -202,13 +203,15 @@ print("caught", len(caught), flush=True)
     ],
 )
 def test_wrong_use_gets_one_clear_line(
-    metasched: Metasched, arguments: tuple[str, ...], status: int, message: str
-) -> None:
-    done = metasched(*arguments)
-    assert done.returncode == status
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
+    arguments: tuple[str, ...], status: int, message: str, environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found, out, err = call(capfd, *arguments)
+    assert (found, out) == (status, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
 
 
 def test_a_job_runs_even_where_it_cannot_be_stored_and_is_stored_later(metasched: Metasched, tmp_path: Path) -> None:
