@@ -15,6 +15,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from metasched.cli import app, output
+from metasched.store.database.store import Store
 
 
 def made(style: box.Box) -> Table:
@@ -196,7 +197,8 @@ def test_of_a_value_that_an_option_cannot_have_the_line_says_it_and_what_was_exp
 def test_words_that_are_not_in_utf_8_are_refused(words: list[str], tmp_path: Path) -> None:
     environment = os.environ | {"METASCHED_CONFIG": str(tmp_path / "none.toml"), "METASCHED_DB": str(tmp_path / "s.db")}
     Path(tmp_path, "none.toml").write_text(f'database = "{tmp_path}/s.db"\n[listen]\nsocket = "{tmp_path}/s.sock"\n')
-    run("db", "upgrade", env=environment)
+    with Store.open(tmp_path / "s.db"):
+        pass
     done = run(*words, "a\udcff", env=environment)
     assert done.returncode == 2
     assert (done.stderr.count("\n"), "a\\udcff" in done.stderr, "UTF-8" in done.stderr) == (1, True, True)
