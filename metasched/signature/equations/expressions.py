@@ -4,7 +4,8 @@ An expression is ``constant + sum of coefficient * atom``, perhaps modulo a side
 
 Names: ``n`` processes, ``r`` the rank, ``P0``, ``P1``, ... sides of the grid, ``x0``, ``x1``, ... coordinates in it,
 ``i0``, ``i1``, ... steps of the loops around an action from the outermost, ``c0``, ... how many those are, ``j`` a
-place in a list and ``m`` how long it is. Shares are dealt out along a side (``block0:960``), the steps of a loop
+place in a list and ``m`` how long it is, ``q`` how many requests are open where a call waits for all; ``some(q)`` where
+it is only made if there are any. Shares are dealt out along a side (``block0:960``), the steps of a loop
 (``blocki1:960``) or all processes but the first (``blockw:960``). ``rounds(n)`` is the logarithm to the base 2,
 rounded up, ``doublings(n)`` rounded down, and ``power(n)`` the largest power of two up to n.
 """
@@ -24,12 +25,12 @@ from metasched.records import InputError
 #: Arrays by name, all of one shape, or of shapes that broadcast.
 Env = Mapping[str, Floats]
 
-_VARIABLE = r"(?:n|r|m|j|P\d|x\d|i\d{1,2}|c\d{1,2})"
+_VARIABLE = r"(?:n|r|m|j|q|P\d|x\d|i\d{1,2}|c\d{1,2})"
 _NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
 #: A share: how it is dealt out, along what, and of how much.
 _SHARE = re.compile(r"(floor|block|spread|ceil|most)(\d|i\d{1,2}|w):(\d{1,15})")
 _FACTOR = re.compile(
-    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|rounds|doublings|power|tz|two|wide|many)\({_VARIABLE}\)"
+    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|rounds|doublings|power|tz|two|wide|many|some)\({_VARIABLE}\)"
     r"|(?:low|above|under|over)\((?:r|x\d)\)"
     rf"|{_SHARE.pattern})"
 )
@@ -177,6 +178,8 @@ def factor_value(name: str, env: Env) -> Floats:
         return np.cbrt(value)
     if function == "log2":
         return np.log2(np.maximum(value, 1.0))
+    if function == "some":
+        return value
     if function in BY_POWERS:
         return BY_POWERS[function](value)
     return _trailing_zeros(value)

@@ -228,7 +228,7 @@ def _role_of(document: Any, shapes: Sequence[Shape], grid: Set[str]) -> Role:
         shape = shapes[leaf.shape]
         sound = sound and len(rule.numbers) == shape.numbers and len(rule.lists) == shape.lists
         sound = sound and (rule.length is not None) == bool(shape.lists)
-        known = grid | _names(leaf.loops)
+        known = grid | _names(leaf.loops) | ({"q"} if shape.name.lower() == "waitall" else set())
         sound = sound and all(each.computable(known) for each in replace(rule, lists=()).each())
         sound = sound and all(each.computable(known | IN_LISTS) for each in rule.lists)
     for repeat, times in zip(program.repeats, counts, strict=False):

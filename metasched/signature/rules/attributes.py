@@ -18,6 +18,7 @@ from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import Placement
 from metasched.signature.equations.expressions import Env, Expression, power_in
 from metasched.signature.equations.folds import place_in_fold, rank_in_fold
+from metasched.signature.equations.open_partners import MOST_CHILDREN, NOBODY, OPEN_KINDS, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.equations.transforms import LARGEST_FACTOR, MOST_EXPONENT, PowerLaw
 
@@ -36,9 +37,10 @@ class Axis:
     kind : ``shift`` (own coordinate plus ``by``, round the side), ``bits`` (own, exclusive or ``by``), ``folded`` (as
         ``bits``, among those that are left of pairs: :mod:`metasched.signature.equations.folds`), ``place`` (``by``),
         ``mirror`` (side - 1 - own + ``by``, round the side), ``other`` (the own coordinate in dimension ``of``, plus
-        ``by``).
+        ``by``); or a relation that may lead past the ends of the side, where nobody is
+        (:mod:`metasched.signature.equations.open_partners`), with ``by`` as its label.
     by : an expression.
-    of : another dimension.
+    of : another dimension, or the children of a process in a tree.
     """
 
     kind: str
@@ -48,6 +50,11 @@ class Axis:
     def __call__(self, own: Sequence[Floats], dimension: int, side: Floats, env: Env) -> Floats:
         """The coordinate of the peer in one dimension, for processes at ``own``."""
         by = self.by(env)
+        if self.kind in OPEN_KINDS:
+            places = open_place(
+                self.kind, own[dimension].astype(np.int64), by.astype(np.int64), self.of, int(np.max(side))
+            )
+            return places.astype(np.float64)
         if self.kind == "bits":
             one, other = np.broadcast_arrays(own[dimension].astype(np.int64), by.astype(np.int64))
             return np.asarray(one ^ other, dtype=np.float64)
@@ -65,6 +72,8 @@ class Axis:
 
     def __str__(self) -> str:
         by = str(self.by)
+        if self.kind == "branch":
+            return f"branch {by} of {self.of}"
         if self.kind == "other":
             return f"coordinate {self.of}" + ("" if by == "0" else f" + {by}")
         return f"{self.kind} {by}"
@@ -154,10 +163,11 @@ class Attribute:
             return self.expression(named) if rounded else self.expression.raw(named)
         own = [each.astype(np.float64) for each in coordinates(env["r"].astype(np.int64), sides)]
         inner = with_grid(env, sides)
-        peer = np.zeros(1)
+        peer, nobody = np.zeros(1), np.zeros(1, dtype=np.bool_)
         for dimension, axis in enumerate(self.axes):
-            peer = peer * sides[dimension] + axis(own, dimension, np.full(1, float(sides[dimension])), inner)
-        return peer
+            place = axis(own, dimension, np.full(1, float(sides[dimension])), inner)
+            peer, nobody = peer * sides[dimension] + place, nobody | (place == NOBODY)
+        return np.where(nobody, float(NOBODY), peer)
 
     def __str__(self) -> str:
         if self.placement is not None:
@@ -215,10 +225,10 @@ class Attribute:
             axes = tuple(
                 Axis(str(each["kind"]), Expression.of(each["by"]), int(each["of"])) for each in document["axes"]
             )
-            kinds = {"shift", "bits", "folded", "place", "mirror", "other"}
+            kinds = {"shift", "bits", "folded", "place", "mirror", "other", *OPEN_KINDS}
             if topology not in TOPOLOGIES or not 0 < len(axes) <= 4 or any(axis.kind not in kinds for axis in axes):
                 raise ValueError
-            if any(not 0 <= axis.of < len(axes) for axis in axes):
+            if any(not 0 <= axis.of < (MOST_CHILDREN + 1 if axis.kind == "branch" else len(axes)) for axis in axes):
                 raise ValueError
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):

@@ -14,6 +14,7 @@ from metasched.signature.equations.expressions import LISTED, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import with_grid
+from metasched.signature.rules.presence import presence
 from metasched.signature.rules.roles import TREES, cells
 from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
 from metasched.signature.traces.matching import Places, Repeat, laid_out
@@ -187,14 +188,14 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
     for cell, all_ranks in members.items():
         role, turns = application.roles[cell], (longest, outer or longest)
         for alike in _with_as_many_turns(application, role, np.array(all_ranks), count):
-            made, program = _role(application, role, alike, count, actions, turns)
-            total += made.size
-            if total > MOST_EVENTS:
-                raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
-            for row, rank in enumerate(alike.tolist()):
-                processes[rank] = made[row]
-                roles[rank] = len(programs)
-            programs.append(program)
+            for same, made, program in _role(application, role, alike, count, actions, turns):
+                total += made.size
+                if total > MOST_EVENTS:
+                    raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
+                for row, rank in enumerate(same.tolist()):
+                    processes[rank] = made[row]
+                    roles[rank] = len(programs)
+                programs.append(program)
     return Sample(Trace(actions.table, tuple(processes)), tuple(roles), tuple(programs))
 
 
@@ -218,38 +219,50 @@ def _with_as_many_turns(application: Application, role: Role, ranks: Ints, count
 
 def _role(
     application: Application, role: Role, ranks: Ints, count: int, actions: _Actions, turns: tuple[int, int]
-) -> tuple[NDArray[np.int32], tuple[Ints, Ints]]:
-    """Actions of the processes of a role, an array of shape (ranks, actions), and its program as samples have it."""
+) -> Iterator[tuple[Ints, NDArray[np.int32], tuple[Ints, Ints]]]:
+    """Actions of the processes of a role that make the same calls, role by role.
+
+    Yields
+    ------
+    Their ranks, an array of shape (ranks, actions), and the program as samples have it.
+    """
     sides = TOPOLOGIES[application.topology](count)
     places, length = positions(application, role, int(ranks[0]), count)
     shapes = np.zeros(length, dtype=np.int64)
     kept = np.zeros(length, dtype=bool)
+    whole: dict[int, Ints] = {}
     tables: dict[int, Ints] = {}
     repeats = {each.number: each for each in role.program.repeats}
     for leaf in role.program.leaves:
         rows = places.leaves[leaf.number]
         if not rows:
             continue
-        table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+        whole[leaf.number] = table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
         shapes[table[:, 0]] = leaf.shape
         if turns[0]:
             table = table[_some(table, [_longest(repeats[loop], *turns) for loop in leaf.loops])]
         kept[table[:, 0]] = True
         tables[leaf.number] = table
-    at = np.cumsum(kept) - 1
-    made = np.zeros((ranks.size, int(kept.sum())), dtype=np.int32)
-    for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
-        if leaf.number not in tables:
-            continue
-        table = tables[leaf.number]
-        depth = (table.shape[1] - 1) // 2
-        env = {"n": np.full((1, 1), float(count)), "r": ranks[:, None].astype(np.float64)}
-        for place in range(depth):
-            env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
-            env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
-        numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
-        made[:, at[table[:, 0]]] = numbered
-    return made, (shapes, np.flatnonzero(kept))
+    for same, there, requests in presence(application, role, ranks, count, shapes, whole, sides):
+        left = kept & there
+        at = np.cumsum(left) - 1
+        made = np.zeros((same.size, int(left.sum())), dtype=np.int32)
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            if leaf.number not in tables:
+                continue
+            table = tables[leaf.number]
+            table = table[there[table[:, 0]]]
+            if not len(table):
+                continue
+            depth = (table.shape[1] - 1) // 2
+            env = {"n": np.full((1, 1), float(count)), "r": same[:, None].astype(np.float64)}
+            env["q"] = requests[None, table[:, 0]]
+            for place in range(depth):
+                env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
+                env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
+            numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
+            made[:, at[table[:, 0]]] = numbered
+        yield same, made, (shapes[there], np.flatnonzero(kept[there]))
 
 
 def positions(application: Application, role: Role, rank: int, count: int) -> tuple[Places, int]:

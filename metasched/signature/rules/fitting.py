@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from metasched.signature.computation.workloads import one_workload
 from metasched.signature.equations.topologies import TOPOLOGIES, different
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import FOLDED
+from metasched.signature.rules.completion import Completed, completed
 from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
@@ -40,6 +43,8 @@ MOST_FAILED = 4
 NEARLY = 0.95
 #: Of how many processes of the largest run one role has to explain two, where larger runs ask for roles not seen.
 MOST_ROLES_OF = 2
+#: Roles whose programs are completed each by itself, simplest first, and on how many grids distances are tried.
+COMPLETED, MOST_LINES = ("", "begins", "borders"), 6
 #: Fewest different counts that a rule in n can be checked on.
 FEWEST = 3
 
@@ -71,13 +76,16 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
         )
     ordered = [by_count[count] for count in counts]
     _same_program(ordered, timed)
-    found = _whole(ordered, timed)
+    completion = cache(partial(_completed, ordered, timed))
+    found = _whole(ordered, timed, completion)
     if found is not None and found.partners and _grows(found) and _holds(found):
         return found
+    if (whole := completion()) is not None:
+        return whole
     again = None
     # Where nearly all messages follow rules as they are, a few places need another order: its parts tell which.
     nearly = found is not None and not found.partners and _grows(found) and found.calls_ruled >= NEARLY
-    if not nearly and (again := _whole([in_order(trace) for trace in ordered], timed)) is not None:
+    if not nearly and (again := _whole([in_order(trace) for trace in ordered], timed, completion)) is not None:
         again = replace(again, in_order=True)
         if again.partners and _grows(again) and _holds(again):
             return again
@@ -96,16 +104,38 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     return found
 
 
-def _whole(traces: Sequence[Trace], timed: bool, part: bool = False) -> Fit | None:
+def _whole(
+    traces: Sequence[Trace], timed: bool, completion: Callable[[], Fit | None], part: bool = False
+) -> Fit | None:
     """The rules of whole programs, or of a part of them; None where no roles explain them."""
     tagged = tagged_shapes(traces)
     # Where tags tell processes apart, not places of the program, there are no roles with them.
     for tags in (tagged, set()) if tagged else (tagged,):
         numbered: dict[tuple[Shape, float], int] = {}
         runs = [NumberedRun(trace, numbered, tags) for trace in traces]
-        best = _best(runs, [shape for shape, _ in numbered], timed, part)
+        best = _best(runs, [shape for shape, _ in numbered], timed, part, completion=completion)
         if best is not None:
             return _checked(best, runs)
+    return None
+
+
+def _completed(traces: Sequence[Trace], timed: bool) -> Fit | None:
+    """The rules of programs that make the calls whose partner exists; None where some call follows no rule.
+
+    They hold where all of a process's calls are known, and where messages have both ends in larger runs.
+    """
+    tags = tagged_shapes(traces)
+    runs = [NumberedRun(trace, {}, set()) for trace in traces]
+    for topology, features in product(different([run.count for run in runs])[:MOST_LINES], COMPLETED):
+        whole = completed(traces, tags, features, topology)
+        if whole is None:
+            continue
+        found = _best(whole.runs, whole.shapes, timed, whole=whole)
+        if found is None:
+            continue
+        found = _checked(found, runs)
+        if found.partners and found.calls_ruled == 1.0 and _grows(found) and _holds(found):
+            return found
     return None
 
 
@@ -168,12 +198,21 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
     return Fit(replace(outside.application, parts=parts), left, *shares_by_name(shares), tuple(irregular), sorted_)
 
 
-def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, part: bool = False) -> Fit | None:
+def _best(
+    runs: Sequence[NumberedRun],
+    shapes: Sequence[Shape],
+    timed: bool,
+    part: bool = False,
+    whole: Completed | None = None,
+    completion: Callable[[], Fit | None] = lambda: None,
+) -> Fit | None:
     """The rules of the roles that explain the most; None if no roles fit.
 
     Parameters
     ----------
     part : whether roles that only larger runs would show are refused.
+    whole : the runs, where they were completed by null communications.
+    completion : of the runs, which is believed where partners follow no rule in the simplest roles.
     """
     counts = [run.count for run in runs]
     topologies = different(counts)
@@ -184,9 +223,9 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         """The share of what follows rules; measured times follow the better the more roles they are divided among."""
         return found.calls_ruled if timed else found.ruled
 
-    if (found := _tree(runs, shapes, topologies, timed)) is not None and score(found) == 1.0:
+    if whole is None and (found := _tree(runs, shapes, topologies, timed)) is not None and score(found) == 1.0:
         return found
-    for features, topology in candidates(topologies):
+    for features, topology in candidates(topologies) if whole is None else [(whole.features, "line")]:
         seen = ranks_seen(runs, features, topology)
         # Where each process has a role of its own, nothing is explained.
         if seen is None or len({cell for cell in seen if len(runs) - 1 in seen[cell]}) == counts[-1] > 1:
@@ -194,7 +233,9 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         if part and not _reaches(features, topology, _larger(counts, topology), {*seen}):
             continue
         patience, believed = 0 if part else MOST_FAILED, FOLDED if features == "folded" else ()
-        rules = RuleSearch(runs, shapes, topology, topologies, timed, patience=patience, believed=believed)
+        rules = RuleSearch(
+            runs, shapes, topology, topologies, timed, patience=patience, believed=believed, completed=whole
+        )
         search = RoleSearch(rules, features)
         try:
             found = search.fit(seen)
@@ -204,11 +245,13 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         if found is not None and (best is None or score(found) > score(best)):
             best = found
         tried += 1
+        if (best is None or not best.partners) and (otherwise := completion()) is not None:
+            return otherwise
         # Whose calls follow from the sides of a grid has no other roles by its borders.
         last = search.along or (found is not None and best is not None and (score(best) == 1.0 or not rules.divided))
         if last or tried >= MOST_TRIED:
             break
-    return best
+    return best if tried else completion()
 
 
 def _tree(runs: Sequence[NumberedRun], shapes: Sequence[Shape], topologies: Sequence[str], timed: bool) -> Fit | None:
@@ -314,7 +357,8 @@ def _part(traces: Sequence[Trace], timed: bool) -> Fit:
 
 def _sound_part(traces: Sequence[Trace], timed: bool) -> Fit | None:
     """The rules of a part, whose messages have both ends where it was learned and beyond; None where there are none."""
-    found = _whole(traces, timed, part=True)
+    completion = cache(partial(_completed, traces, timed))
+    found = _whole(traces, timed, completion, part=True) or completion()
     if found is None or not found.partners or found.ruled == 0.0:
         return None
     counts = [len(trace.processes) for trace in traces]

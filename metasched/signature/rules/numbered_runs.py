@@ -37,6 +37,8 @@ class NumberedRun:
         shape_of = np.array([shapes.setdefault(key, len(shapes)) for key in keys], dtype=np.int64)
         self.shape_of = shape_of
         self.seconds = Machine().seconds(trace)
+        #: Which actions no process makes: null communications that complete a program.
+        self.missing = np.zeros(len(table.shape), dtype=np.bool_)
         self.classes = np.zeros(self.count, dtype=np.int64)
         known: dict[bytes, int] = {}
         self.sequences: list[Ints] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.transforms import PowerLaw
 from metasched.signature.rules.application import Rule
 from metasched.signature.rules.attributes import Attribute
+from metasched.signature.rules.completion import Completed
 from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
 from metasched.signature.rules.neighbours import Neighbours, across_steady_sides
@@ -30,7 +32,7 @@ from metasched.signature.rules.number_rules import number, regression, shared_ou
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
 from metasched.signature.rules.samples import Samples
 from metasched.signature.rules.step_rules import attribute
-from metasched.signature.rules.tree_rules import children, parent_or_child
+from metasched.signature.rules.tree_rules import by_powers, children, parent_or_child
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
 
@@ -66,6 +68,7 @@ class RuleSearch:
     patience : how many partners may be without a rule before it is given up.
     in_tree : whether the processes form a binomial tree; a run is then there for each number of children.
     believed : rules of partners that are tried before all others.
+    completed : the runs, where they were completed by null communications: partners are labels then.
     """
 
     def __init__(
@@ -79,10 +82,11 @@ class RuleSearch:
         patience: int = 0,
         in_tree: bool = False,
         believed: Sequence[Attribute] = (),
+        completed: Completed | None = None,
     ) -> None:
         self.runs, self.shapes, self.topology, self.timed = runs, shapes, topology, timed
         self.loosely, self.patience, self.lost, self.in_tree = loosely, patience, 0, in_tree
-        self.believed = tuple(believed)
+        self.believed, self.completed = tuple(believed), completed
         #: How many numbers of processes there are.
         self.counts = len({run.count for run in runs})
         rest = [name for name in topologies if name not in ("line", topology)]
@@ -135,6 +139,10 @@ class RuleSearch:
                 or number(samples, table[:, -1], USUAL[:2] if USUAL[1] in self.topologies else USUAL[:1])
             ),
         )
+        if found is not None and self.completed is not None and found.expression is not None:
+            # What would be done in more rounds than there are has no partner.
+            terms = tuple((slope, atom.replace("log2(n)", "rounds(n)")) for slope, atom in found.expression.terms)
+            return replace(found, expression=replace(found.expression, terms=terms))
         if found is not None or not self.loosely or any(self.shapes[shape].peers for shape in body):
             return found
         for leaf in (each.number for each in program.leaves if repeat in each.loops):
@@ -196,7 +204,8 @@ class RuleSearch:
                 continue
             events += at.size * seen[place].size
             seconds += sum(float(run.seconds[run.trace.processes[rank][at]].sum()) for rank in seen[place].tolist())
-            some, ranks = spread(at.size, PLACES), seen[place][spread(seen[place].size, RANKS)]
+            some = spread(at.size, PLACES)
+            ranks = seen[place][_shown(run, seen[place], at[some])]
             steps = taken[some].astype(np.float64)
             outer = counts_around(program, loops, each, steps)
             here = np.concatenate([steps, outer], axis=1)
@@ -207,12 +216,19 @@ class RuleSearch:
             actions.append((place, numbers))
             of += [run.count] * numbers.size
         samples = self._samples(np.array(of), np.concatenate(columns), depth)
+        made = np.concatenate([~self.runs[place].missing[each] for place, each in actions])
         tolerance = WRITTEN if shape.name in AMOUNTS else 0.0
         sound = True
         by_column: dict[int, Attribute] = {}
         # Partners first: their grid and direction say whose sides the amount of a message is shared along.
         for column in sorted(range(shape.numbers), key=lambda each: each not in shape.peers):
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
+            if self.completed is not None and not shape.lists:
+                by_column[column], ruled = self._completed(samples, values, (shape_number, column), made, tolerance)
+                if tolerance and by_column[column].law is not None:
+                    by_column[column], ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
+                sound = sound and ruled
+                continue
             if partners and column in partners:
                 by_column[column] = partners[column]
                 continue
@@ -240,6 +256,29 @@ class RuleSearch:
         if not sound:
             add(unruled, shape.name, events, seconds)
         return rule
+
+    def _completed(
+        self, samples: Samples, values: Floats, key: tuple[int, int], made: NDArray[np.bool_], tolerance: float
+    ) -> tuple[Attribute, bool]:
+        """The rule of a number in completed runs: of a partner by its label, of others where the call is made."""
+        number_, column = key
+        shape, known = self.shapes[number_], self.completed
+        if known is None:
+            raise TypeError("runs are completed")
+        if shape.name.lower() == "waitall":
+            return known.waits, True
+        some, wanted, peer = samples, values, column in shape.peers and column not in shape.nulls
+        if not peer and not made.all():
+            some, wanted = samples.part(made), values[made]
+        one, ruled = (by_powers(some, wanted) if not tolerance else None), True
+        if one is None:
+            one, ruled = self._number(some, wanted, key, False, tolerance)
+        if peer:
+            rule = known.relations[number_].rule(one) if ruled else None
+            if rule is None:
+                raise GivenUpError
+            return rule, True
+        return one, ruled
 
     def _groups(
         self, samples: Samples, values: Floats, column: tuple[int, int], leaf: int, places: dict[int, Places],
@@ -366,6 +405,16 @@ class RuleSearch:
             found.append(one)
             sound = sound and ruled
         return tuple(found), length, sound
+
+
+def _shown(run: NumberedRun, ranks: Ints, at: Ints) -> Ints:
+    """Which processes of a role rules are looked for on: some, and of those that make each call the outermost."""
+    some = spread(ranks.size, RANKS)
+    if not run.missing.any():
+        return some
+    made = np.stack([~run.missing[run.trace.processes[rank][at]] for rank in ranks.tolist()])
+    last = ranks.size - 1 - np.argmax(made[::-1], axis=0)
+    return np.unique(np.concatenate([some, np.argmax(made, axis=0), last]))
 
 
 def _plain_share(rule: Attribute) -> bool:

@@ -27,6 +27,23 @@ def children(samples: Samples, values: Floats) -> Attribute | None:
     return None
 
 
+def by_powers(samples: Samples, values: Floats) -> Attribute | None:
+    """A number that doubles, or halves down to the same, with each step of a loop; None for others.
+
+    Examples
+    --------
+    >>> rows = Samples(np.full(3, 6), {"r": np.zeros(3), "i0": np.arange(3.0), "c0": np.full(3, 3.0)}, 1, "line")
+    >>> print(by_powers(rows, np.array([-4.0, -2.0, -1.0])))
+    -0.5 2^c0*1/2^i0
+    """
+    steps = [atom for loop in reversed(range(samples.loops)) for atom in (f"2^i{loop}", f"2^c{loop}*1/2^i{loop}")]
+    for atom in steps if np.ptp(values) else ():
+        of_each = values / atom_value(atom, samples.env)
+        if np.all(of_each == of_each[0]):
+            return Attribute(expression=Expression(0.0, ((float(of_each[0]), atom),)))
+    return None
+
+
 def parent_or_child(samples: Samples, values: Floats) -> Attribute | None:
     """The rule of a partner that is the parent of a process, or its child at a step of a loop; None for others.
 
