@@ -29,6 +29,8 @@ Mask = NDArray[np.bool_]
 
 #: Most children of the trees that are tried.
 MOST_TRIED_CHILDREN = 8
+#: Distances round each side, where every process has a partner.
+ROUND = "shift"
 #: Labels along the sides of a grid are one number, with this base.
 BASE = 1 << 20
 #: The requests that are open; and the same of a call that is only made where there are some.
@@ -42,7 +44,7 @@ class Relation:
     Parameters
     ----------
     topology : the grid.
-    kind, of : one of :mod:`metasched.signature.equations.open_partners`, and its number.
+    kind, of : one of :mod:`metasched.signature.equations.open_partners`, and its number; or :data:`ROUND`.
     """
 
     topology: str
@@ -53,7 +55,10 @@ class Relation:
         """The labels of partners, and which partners have one."""
         sides = TOPOLOGIES[self.topology](count)
         found, known = np.zeros(ranks.shape, dtype=np.int64), np.ones(ranks.shape, dtype=np.bool_)
-        for own, peer in zip(coordinates(ranks, sides), coordinates(peers, sides), strict=True):
+        for own, peer, side in zip(coordinates(ranks, sides), coordinates(peers, sides), sides, strict=True):
+            if self.kind == ROUND:
+                found = found * BASE + np.mod(peer - own + side // 2, side) - side // 2
+                continue
             label, has = open_label(self.kind, own, peer, self.of)
             found, known = found * BASE + label, known & has
         return found, known
@@ -62,6 +67,8 @@ class Relation:
         """Which processes have a partner with a label."""
         sides = TOPOLOGIES[self.topology](count)
         there = np.ones(ranks.shape, dtype=np.bool_)
+        if self.kind == ROUND:
+            return there
         for own, side, part in zip(coordinates(ranks, sides), sides, self._parts(label), strict=True):
             there &= open_place(self.kind, own, np.array(int(part)), self.of, side) != NOBODY
         return there
@@ -104,7 +111,7 @@ class Relation:
 def relations(topology: str) -> list[Relation]:
     """Those that are tried, simplest first."""
     trees = [Relation("line", "branch", of) for of in range(2, MOST_TRIED_CHILDREN + 1)]
-    return [Relation(topology, "step"), Relation("line", "flip"), *trees]
+    return [Relation(topology, "step"), Relation(topology, ROUND), Relation("line", "flip"), *trees]
 
 
 @dataclass(frozen=True)

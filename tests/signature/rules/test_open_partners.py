@@ -133,7 +133,7 @@ ANY, ODD, POWERS = (12, 24, 48), (11, 23, 47), (16, 32, 64)
         (cube, ODD),
         *((downwards(2), counts) for counts in (ANY, POWERS)),
         (downwards(5), ODD),
-        (upwards(2), POWERS),
+        *((upwards(2), counts) for counts in (ANY, POWERS)),
     ],
 )
 def test_every_call_of_a_larger_run_is_right_whatever_its_number(program: Program, counts: tuple[int, ...]) -> None:
