@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from metasched.arrays import Flags, Ints
 
 #: No partner.
 NOBODY = -1
 
 
-def _labels_of_branches(own: Ints, peer: Ints, of: int) -> tuple[Ints, NDArray[np.bool_]]:
+def _labels_of_branches(own: Ints, peer: Ints, of: int) -> tuple[Ints, Flags]:
     child = peer - of * own
     found = np.where(peer == own, 0, np.where(peer > own, child, -1))
     return found, np.where(peer > own, (child >= 1) & (child <= of), (peer == own) | (peer == (own - 1) // of))
@@ -28,14 +27,14 @@ def _at_branches(own: Ints, label: Ints, of: int) -> Ints:
     return np.where(label == 0, own, np.where(label < 0, (own - 1) // of, of * own + label))
 
 
-def _all(found: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def _all(found: Ints) -> tuple[Ints, Flags]:
     return found, np.ones(found.shape, dtype=np.bool_)
 
 
 #: Most children of a process in a tree.
 MOST_CHILDREN = 16
 #: Labels by own place, partner's place and a number, with whether it has one; by the kind of relation.
-LABELS: Mapping[str, Callable[[Ints, Ints, int], tuple[Ints, NDArray[np.bool_]]]] = {
+LABELS: Mapping[str, Callable[[Ints, Ints, int], tuple[Ints, Flags]]] = {
     "step": lambda own, peer, of: _all(peer - own),
     "flip": lambda own, peer, of: _all(own ^ peer),
     "branch": _labels_of_branches,
@@ -51,7 +50,7 @@ PLACES: Mapping[str, Callable[[Ints, Ints, int], Ints]] = {
 OPEN_KINDS = frozenset(PLACES)
 
 
-def open_label(kind: str, own: Ints, peer: Ints, of: int) -> tuple[Ints, NDArray[np.bool_]]:
+def open_label(kind: str, own: Ints, peer: Ints, of: int) -> tuple[Ints, Flags]:
     """The labels of partners, and which partners have one.
 
     Examples

@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Ints
 from metasched.signature.equations.expressions import GUARDS
 from metasched.signature.equations.topologies import coordinates
 from metasched.signature.traces.folding import Loop, Node, folded
 from metasched.signature.traces.matching import Places, Program, Repeat, laid_out, program_of
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
 
 #: How long a side is: one process, two, or more.
 LENGTHS = ("", "two", "wide")
@@ -92,8 +90,8 @@ class Seen:
 
     partners: Partners
     shapes: Ints
-    amounts: NDArray[np.bool_]
-    partnered: NDArray[np.bool_]
+    amounts: Flags
+    partnered: Flags
     sides: tuple[int, ...]
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import Placement
 from metasched.signature.equations.expressions import Env, Expression, power_in
@@ -21,8 +21,6 @@ from metasched.signature.equations.folds import place_in_fold, rank_in_fold
 from metasched.signature.equations.open_partners import MOST_CHILDREN, NOBODY, OPEN_KINDS, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.equations.transforms import LARGEST_FACTOR, MOST_EXPONENT, PowerLaw
-
-Floats = NDArray[np.float64]
 
 #: Longest loop whose steps may each have a rule of their own.
 UNROLLED = 64
@@ -279,7 +277,7 @@ def turned_to(rule: Attribute, topology: str, one: int, other: int) -> Attribute
 TURNS = ("steps", "first", "last", "halves")
 
 
-def turned(env: Env, loop: int, turn: str, length: int) -> tuple[NDArray[np.int64], Env]:
+def turned(env: Env, loop: int, turn: str, length: int) -> tuple[Ints, Env]:
     """Which rule of a table each step has, and the names as that rule sees them."""
     steps, counts = env[f"i{loop}"], env[f"c{loop}"]
     if turn == "first":
@@ -293,7 +291,7 @@ def turned(env: Env, loop: int, turn: str, length: int) -> tuple[NDArray[np.int6
     return np.mod(steps, length).astype(np.int64), env
 
 
-def _chosen(steps: NDArray[np.int64], parts: list[Floats]) -> Floats:
+def _chosen(steps: Ints, parts: list[Floats]) -> Floats:
     together = np.stack(np.broadcast_arrays(*parts, np.zeros(steps.shape))[:-1])
     return np.asarray(np.take_along_axis(together, np.broadcast_to(steps, together.shape[1:])[None], axis=0)[0])
 

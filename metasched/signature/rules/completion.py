@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Ints
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.open_partners import NOBODY, open_label, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
@@ -23,9 +23,6 @@ from metasched.signature.rules.roles import cells
 from metasched.signature.traces.actions import ActionTable, Shape
 from metasched.signature.traces.message_order import STARTED
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 #: Most children of the trees that are tried.
 MOST_TRIED_CHILDREN = 8
@@ -51,7 +48,7 @@ class Relation:
     kind: str
     of: int = 0
 
-    def labels(self, ranks: Ints, peers: Ints, count: int) -> tuple[Ints, Mask]:
+    def labels(self, ranks: Ints, peers: Ints, count: int) -> tuple[Ints, Flags]:
         """The labels of partners, and which partners have one."""
         sides = TOPOLOGIES[self.topology](count)
         found, known = np.zeros(ranks.shape, dtype=np.int64), np.ones(ranks.shape, dtype=np.bool_)
@@ -63,7 +60,7 @@ class Relation:
             found, known = found * BASE + label, known & has
         return found, known
 
-    def exists(self, ranks: Ints, label: int, count: int) -> Mask:
+    def exists(self, ranks: Ints, label: int, count: int) -> Flags:
         """Which processes have a partner with a label."""
         sides = TOPOLOGIES[self.topology](count)
         there = np.ones(ranks.shape, dtype=np.bool_)
@@ -248,7 +245,7 @@ class _Merged:
         self.asked = np.array([own[0] if waits else 0.0 for own, waits in zip(numbers, waited, strict=True)])
         self.sequences: dict[int, Ints] = {}
 
-    def _valid(self, symbol: int, ranks: Ints) -> Mask:
+    def _valid(self, symbol: int, ranks: Ints) -> Flags:
         number, *labels = self.calls[symbol]
         there = np.ones(ranks.size, dtype=np.bool_)
         for label in labels:
@@ -269,9 +266,9 @@ class _Merged:
             pairs[row, : each.size] = each
         rows, at, requests = np.arange(ranks.size), np.zeros(ranks.size, dtype=np.int64), np.zeros(ranks.size)
         merged: list[int] = []
-        there: list[Mask] = []
+        there: list[Flags] = []
         after: dict[int, int] = {}
-        valid: dict[int, Mask] = {}
+        valid: dict[int, Flags] = {}
         while True:
             heads = pairs[rows, at]
             calls = np.where(heads < 0, -1, self.symbol[heads])
@@ -325,6 +322,6 @@ class _Merged:
         processes = [self.sequences[rank].astype(np.int32) for rank in range(self.run.count)]
         return Trace(to, tuple(processes))
 
-    def missing(self) -> Mask:
+    def missing(self) -> Flags:
         """Which actions of the completed run are not made."""
         return np.arange(self.pairs.rank.size + len(self.calls)) >= self.pairs.rank.size

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.records import InputError
 from metasched.signature.equations.expressions import LISTED, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES
@@ -20,9 +21,6 @@ from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
 from metasched.signature.traces.matching import Places, Repeat, laid_out
 from metasched.signature.traces.parts import spliced, turns
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Most processes, and most actions of all of them.
 MOST_PROCESSES, MOST_EVENTS = 65_536, 200_000_000
@@ -300,7 +298,7 @@ def _alone(repeat: Repeat) -> bool:
     return len(repeat.body) == 1 and not isinstance(repeat.body[0], Repeat)
 
 
-def _some(table: Ints, most: list[int]) -> NDArray[np.bool_]:
+def _some(table: Ints, most: list[int]) -> Flags:
     """Which rows of a leaf's table stand in turns that are kept: so many of each loop around it, evenly spread."""
     kept = np.ones(len(table), dtype=bool)
     for place, longest in enumerate(most):

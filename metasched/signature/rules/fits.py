@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.rules.application import Application
 from metasched.signature.traces.actions import AMOUNTS
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

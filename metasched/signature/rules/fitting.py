@@ -10,8 +10,8 @@ from functools import cache, partial
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE
 from metasched.signature.computation.workloads import one_workload
@@ -31,9 +31,6 @@ from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
 from metasched.signature.traces.message_order import in_order
 from metasched.signature.traces.parts import cut
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: How many ways to see the roles are tried out, of those that the order of calls allows.
 MOST_TRIED = 8

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.transforms import PowerLaw
 from metasched.signature.rules.application import Application, Role, Rule
@@ -20,8 +20,6 @@ from metasched.signature.traces.exchanges import SENDS
 from metasched.signature.traces.folding import Loop, Node
 from metasched.signature.traces.matching import program_of
 from metasched.signature.traces.trace import Trace
-
-Floats = NDArray[np.float64]
 
 #: Represents the messages, and the computation before each.
 MESSAGE, WORK = Shape("sendRecv", 6), Shape("compute", 1)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, turned_to
 from metasched.signature.rules.samples import Samples
-
-Floats = NDArray[np.float64]
 
 
 def across_steady_sides(rule: Attribute, peer: Attribute | None, samples: Samples, values: Floats) -> Attribute:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.equations.expressions import BY_POWERS, MANY_WORKERS, MOST_FACTORS, Expression, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares, dimensions_of
 from metasched.signature.equations.transforms import PowerLaw, r_squared
 from metasched.signature.rules.attributes import Attribute, with_grid
 from metasched.signature.rules.samples import Samples
-
-Floats = NDArray[np.float64]
 
 #: How many times larger than those learned from the runs are in which sums of two terms may not fall below 0.
 LARGER = (2, 4, 16)

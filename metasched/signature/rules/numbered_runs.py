@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.signature.rules.roles import Cell, cells
 from metasched.signature.traces.actions import PART, PEERS, Shape
 from metasched.signature.traces.phases import Machine
 from metasched.signature.traces.trace import Trace
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Where the tag stands among the numbers of an action, and that of a mark; how many different ones tell places of a
 #: program apart.

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.equations.open_partners import NOBODY, OPEN_KINDS
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, with_grid
 from metasched.signature.traces.message_order import STARTED
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 
 def presence(
     application: Application, role: Role, ranks: Ints, count: int, shapes: Ints, tables: Mapping[int, Ints],
     sides: tuple[int, ...],
-) -> Iterator[tuple[Ints, Mask, Floats]]:  # fmt: skip
+) -> Iterator[tuple[Ints, Flags, Floats]]:  # fmt: skip
     """Processes of a role that make the same calls, which of all calls these are, and the requests open before each.
 
     Parameters
@@ -31,7 +27,7 @@ def presence(
     sides : of the application's grid.
     """
     asked: list[tuple[Ints, Ints]] = []
-    columns: list[Mask] = []
+    columns: list[Flags] = []
     if_any = np.zeros(shapes.size, dtype=np.bool_)
     for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
         table = tables.get(leaf.number)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.equations.expression_search import Rows
 from metasched.signature.equations.expressions import Env, Expression, power_in
 from metasched.signature.equations.folds import place_in_fold
@@ -14,8 +14,6 @@ from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.number_rules import number
 from metasched.signature.rules.samples import Samples
-
-Floats = NDArray[np.float64]
 
 
 def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simple: bool = False) -> Attribute | None:

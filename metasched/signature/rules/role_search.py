@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats, Ints
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.along_sides import Partners, Seen, Sided, program_along_sides
@@ -32,8 +32,6 @@ from metasched.signature.traces.matching import (
     program_of,
 )
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 #: A role, and by the name of the action how many follow no rule in it, and their seconds.
 Found = tuple[Role, dict[str, Floats]]
 #: Values that a rule of partners is seen on, at least, on average over those of a call.

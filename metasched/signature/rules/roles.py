@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Ints
 from metasched.records import InputError
 from metasched.signature.equations.expressions import IN_TREES
 from metasched.signature.equations.folds import beyond_power
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 
-Ints = NDArray[np.int64]
 #: The features of a rank: whole numbers that are the same in one cell.
 Cell = tuple[int, ...]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.computation.instruction_groups import (
     ALIKE,
     LEVELS,
@@ -35,9 +35,6 @@ from metasched.signature.rules.step_rules import attribute
 from metasched.signature.rules.tree_rules import by_powers, children, parent_or_child
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Computations are written to six digits.
 WRITTEN = 2e-5
@@ -258,7 +255,7 @@ class RuleSearch:
         return rule
 
     def _completed(
-        self, samples: Samples, values: Floats, key: tuple[int, int], made: NDArray[np.bool_], tolerance: float
+        self, samples: Samples, values: Floats, key: tuple[int, int], made: Flags, tolerance: float
     ) -> tuple[Attribute, bool]:
         """The rule of a number in completed runs: of a partner by its label, of others where the call is made."""
         number_, column = key

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.equations.expression_search import Rows, atoms
 from metasched.signature.equations.expressions import Env
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 from metasched.signature.rules.attributes import Attribute, turned, with_grid
-
-Floats = NDArray[np.float64]
 
 #: Rows of each count on which a rule is tried first.
 PROBED = 17
@@ -30,12 +28,12 @@ class Samples:
     topology : the grid that stands for ``P`` and ``x`` in expressions.
     """
 
-    def __init__(self, counts: NDArray[np.int64], env: Env, loops: int, topology: str) -> None:
+    def __init__(self, counts: Ints, env: Env, loops: int, topology: str) -> None:
         self.counts, self.env, self.loops, self.topology = counts, dict(env), loops, topology
         self.env["n"] = counts.astype(np.float64)
         self._rows: dict[tuple[str, bool], Rows] = {}
         self._grids: dict[str, dict[str, Floats]] = {}
-        self._steps: dict[tuple[int, str, int], dict[int, tuple[NDArray[np.bool_], Samples]]] = {}
+        self._steps: dict[tuple[int, str, int], dict[int, tuple[Flags, Samples]]] = {}
         self.distinct = np.unique(counts).tolist()
 
     @property
@@ -72,19 +70,19 @@ class Samples:
         rows = sorted((name, np.asarray(each, dtype=np.float64).tobytes()) for name, each in self.env.items())
         return self.topology, self.loops, *rows, values.tobytes()
 
-    def alone(self) -> NDArray[np.bool_]:
+    def alone(self) -> Flags:
         """A mask, shape (rows,), of the rows of the first process of each count."""
         ranks = self.env["r"]
         first = {n: ranks[self.counts == n].min() for n in self.distinct}
         return np.asarray(ranks == np.array([first[n] for n in self.counts.tolist()]))
 
-    def part(self, chosen: NDArray[np.bool_], env: Env | None = None) -> Samples:
+    def part(self, chosen: Flags, env: Env | None = None) -> Samples:
         """Some of the rows, perhaps with other names."""
         env = {name: values[chosen] for name, values in (env or self.env).items()}
         return Samples(self.counts[chosen], env, self.loops, self.topology)
 
     @cached_property
-    def probe(self) -> tuple[NDArray[np.bool_], Samples]:
+    def probe(self) -> tuple[Flags, Samples]:
         """A few rows of each count, on which most rules that do not hold fail: a mask, shape (rows,), and the rows."""
         picked = np.zeros(self.counts.size, dtype=np.bool_)
         for n in self.distinct:
@@ -95,7 +93,7 @@ class Samples:
             picked[here[[0, -1]]] = True
         return picked, self.part(picked)
 
-    def by_step(self, loop: int, turn: str, length: int) -> Iterator[tuple[NDArray[np.bool_], Samples]]:
+    def by_step(self, loop: int, turn: str, length: int) -> Iterator[tuple[Flags, Samples]]:
         """The rows of each rule of a table over a loop's steps: a mask, shape (rows,), and the rows."""
         known = self._steps.setdefault((loop, turn, length), {})
         which, inner = turned(self.env, loop, turn, length)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.rules.attributes import UNROLLED, Attribute
 from metasched.signature.rules.number_rules import number
 from metasched.signature.rules.rank_rules import rank
 from metasched.signature.rules.samples import Samples
-
-Floats = NDArray[np.float64]
 
 #: Loops up to this many steps are neighbours in a list before they are steps that follow a rule.
 FEW = 26

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.signature.equations.expressions import Expression, atom_value
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.samples import Samples
-
-Floats = NDArray[np.float64]
 
 
 def children(samples: Samples, values: Floats) -> Attribute | None:
