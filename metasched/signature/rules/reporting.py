@@ -19,12 +19,20 @@ from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_square
 from metasched.signature.equations.transforms import weight_form
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.completion import OPEN
+from metasched.signature.rules.expanding import sampled
 from metasched.signature.traces.actions import AMOUNTS, BYTE
 from metasched.signature.traces.trace import Trace
 from metasched.signature.traces.unrecorded import lacking
 
 #: Counts at which a grid that the runs left open is compared with others.
 COMPARED = (2, 4_096)
+#: Runs that would decide between rules have fewer processes.
+DECIDING = 257
+#: The same of runs that have to be expanded to see it.
+SMALL = 33
+#: Turns of an inner loop that are looked at: rounds over all processes are no more.
+MOST_ROUNDS = 32
 #: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
 LARGEST_NUMBER = 8
 #: What divides by n, by a root of it or by a side.
@@ -122,7 +130,7 @@ def checked_count(application: Application, count: int) -> None:
 
 
 def open_rules(application: Application, counts: Iterable[int] | None = None) -> list[str]:
-    """Grids that the runs could not tell from others, shares that came out even, and the smallest run that would.
+    """What the runs left open of grids, of waits for nothing and of shares, and the smallest run that would decide.
 
     Parameters
     ----------
@@ -140,13 +148,36 @@ def open_rules(application: Application, counts: Iterable[int] | None = None) ->
         ]
         for other in same[:1]:
             differ = partial(_other_sides, name, other)
-            deciding = next(filter(differ, range(2, 257)), 0)
+            deciding = next(filter(differ, range(2, DECIDING)), 0)
             if deciding and _matters(differ, asked):
                 found.append(
                     f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
                     "would decide"
                 )
-    return found + _open_shares(application, asked)
+    return found + _open_waits(application, asked) + _open_shares(application, asked)
+
+
+def _open_waits(application: Application, asked: Sequence[int] | None) -> list[str]:
+    """Whether processes wait where they have no request open, which no run showed."""
+    differ = partial(_waits_for_none, application)
+    if OPEN not in _words(application) or any(map(differ, application.learned)) or not _matters(differ, asked):
+        return []
+    deciding = next(filter(differ, possible_counts(application, range(2, SMALL))), 0)
+    if asked is None and not deciding:
+        return []
+    return [
+        "the runs do not tell whether processes call waitall where no request is open: it is assumed that they do"
+        + (f", a run of {deciding} processes would decide" if deciding else "")
+    ]
+
+
+def _waits_for_none(application: Application, count: int) -> bool:
+    """Whether some process would wait for no request at all."""
+    table = sampled(application, count, MOST_ROUNDS, 1).trace.table
+    return any(
+        table.shapes[shape].name.lower() == "waitall" and not numbers[0]
+        for shape, numbers in zip(table.shape, table.numbers, strict=True)
+    )
 
 
 def _matters(differ: Callable[[int], bool], asked: Sequence[int] | None) -> bool:

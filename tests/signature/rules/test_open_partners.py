@@ -12,7 +12,7 @@ from metasched.signature.equations.topologies import balanced
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import sampled, sound
 from metasched.signature.rules.fitting import fit
-from metasched.signature.rules.reporting import valid_counts
+from metasched.signature.rules.reporting import open_rules, valid_counts
 from metasched.signature.traces.trace import Trace, trace_of
 
 Action = tuple[str, tuple[float, ...]]
@@ -149,6 +149,26 @@ def test_every_call_of_a_larger_grid_with_borders_is_right(program: Program) -> 
     assert found.ruled == 1.0
     for n in (96, 144):
         assert lines(sound(found.application, n)) == lines(run(program, n))
+
+
+@pytest.mark.parametrize(
+    ("program", "counts", "said"),
+    [
+        # Of powers of two every process has a message in each round; of twelve some have none.
+        (started_prefix_sums, POWERS, ["a run of 3 processes would decide"]),
+        (started_prefix_sums, ANY, []),
+        (waited_each_time, ANY, []),
+        # Every process has a neighbour, of whatever number.
+        (two_far, ANY, []),
+    ],
+)
+def test_waits_that_no_run_put_to_the_test_are_named_with_the_run_that_would(
+    program: Program, counts: tuple[int, ...], said: list[str]
+) -> None:
+    application = fit([run(program, n) for n in counts]).application
+    assert [line.rpartition(", ")[2] for line in open_rules(application) if "waitall" in line] == said
+    assert not open_rules(application, [128])
+    assert len(open_rules(application, [128, 200])) == len(said)
 
 
 def test_rules_of_partners_that_some_lack_are_written_and_read() -> None:
