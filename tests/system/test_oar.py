@@ -111,7 +111,7 @@ def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon
     daemon.stop()
     daemon.start()
     shutil.chown(daemon.socket, "oar")
-    oar.wait(lambda: learned(daemon, number))
+    oar.wait(lambda: learned(daemon, number), 200.0)
     (record,) = learned(daemon, number)
     assert (record.run.problem_size, record.run.processors, record.exit_status) == (500, 2, 0)
 
@@ -133,7 +133,8 @@ def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(oar:
     daemon.stop()
     daemon.start()
     shutil.chown(daemon.socket, "oar")
-    oar.wait(lambda: all(learned(daemon, number) for number in numbers[:3]))
+    # Where OAR does not answer at once, it is asked again two minutes later.
+    oar.wait(lambda: all(learned(daemon, number) for number in numbers[:3]), 200.0)
     runs = [learned(daemon, number) for number in numbers]
     assert [each[0].run.problem_size if each else None for each in runs] == sizes
     advice = daemon.ask("GET", "/v1/placements?limit=1000")
