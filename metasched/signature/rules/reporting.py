@@ -31,7 +31,7 @@ COMPARED = (2, 4_096)
 DECIDING = 257
 #: The same of runs that have to be expanded to see it.
 SMALL = 33
-#: Turns of an inner loop that are looked at: rounds over all processes are no more.
+#: Turns of an inner loop that are expanded then: more than the rounds, one for each doubling of the processes.
 MOST_ROUNDS = 32
 #: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
 LARGEST_NUMBER = 8
