@@ -73,7 +73,7 @@ class RunTimes(Protocol):
         """Pending jobs with their new sort keys (s), after a job has ended."""
 
     def left(self, job: int, ran: float) -> Sequence[float]:
-        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job.""" ""
+        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job."""
 
 
 class Watcher(Protocol):

@@ -19,9 +19,10 @@ from metasched.signature.equations.open_partners import NOBODY, open_label, open
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.numbered_runs import NumberedRun
+from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.roles import cells
 from metasched.signature.traces.actions import ActionTable, Shape
-from metasched.signature.traces.message_order import STARTED
+from metasched.signature.traces.message_order import opened
 from metasched.signature.traces.trace import Trace
 
 #: Most children of the trees that are tried.
@@ -30,8 +31,6 @@ MOST_TRIED_CHILDREN = 8
 ROUND = "shift"
 #: Labels along the sides of a grid are one number, with this base.
 BASE = 1 << 20
-#: The requests that are open; and the same of a call that is only made where there are some.
-OPEN, OPEN_IF_ANY = "q", "some(q)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +236,7 @@ class _Merged:
                 self.symbol[row] = known.setdefault(call, len(known))
         self.calls = [*known]
         names = [keys[call[0]][0].name.lower() for call in self.calls]
-        self.opens = np.array([(name in STARTED) - (name == "wait") for name in names])
+        self.opens = np.array([opened(name) for name in names])
         self.waits = np.array([name == "waitall" for name in names])
         waited = self.waits[self.symbol].tolist()
         numbers = [run.trace.table.numbers[action] for action in pairs.action.tolist()]

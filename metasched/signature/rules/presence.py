@@ -10,7 +10,10 @@ from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.equations.open_partners import NOBODY, OPEN_KINDS
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, with_grid
-from metasched.signature.traces.message_order import STARTED
+from metasched.signature.traces.message_order import opened
+
+#: The requests that are open; and the same of a call that is only made where there are some.
+OPEN, OPEN_IF_ANY = "q", "some(q)"
 
 
 def presence(
@@ -55,7 +58,7 @@ def presence(
     missing = np.concatenate([np.zeros((ranks.size, 0), dtype=np.bool_), *columns], axis=1)
     kinds, alike = np.unique(missing, axis=0, return_inverse=True)
     names_of = [each.name.lower() for each in application.shapes]
-    opens = np.array([(name in STARTED) - (name == "wait") for name in names_of])[shapes]
+    opens = np.array([opened(name) for name in names_of])[shapes]
     ends = np.flatnonzero(np.array([name == "waitall" for name in names_of])[shapes])
     for kind, lacks in enumerate(kinds):
         there = np.ones(shapes.size, dtype=np.bool_)
@@ -76,5 +79,5 @@ def _leads_out(attribute: Attribute) -> bool:
 def _if_any(rule: Rule) -> bool:
     """Whether a call is only made where requests are open."""
     return any(
-        atom == "some(q)" for each in rule.numbers if each.expression is not None for _, atom in each.expression.terms
+        atom == OPEN_IF_ANY for each in rule.numbers if each.expression is not None for _, atom in each.expression.terms
     )

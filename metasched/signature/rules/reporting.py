@@ -19,8 +19,8 @@ from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_square
 from metasched.signature.equations.transforms import weight_form
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, with_grid
-from metasched.signature.rules.completion import OPEN
 from metasched.signature.rules.expanding import sampled
+from metasched.signature.rules.presence import OPEN
 from metasched.signature.traces.actions import AMOUNTS, BYTE
 from metasched.signature.traces.trace import Trace
 from metasched.signature.traces.unrecorded import lacking

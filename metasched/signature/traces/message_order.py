@@ -17,6 +17,15 @@ STARTED = {"irecv": 1, "isend": 2, "issend": 3, "ibsend": 4}
 WAITED, OTHER = 5, 0
 
 
+def opened(name: str) -> int:
+    """How many requests a call opens, -1 where it waits for one; a ``waitall`` ends all that are open.
+
+    >>> opened("isend"), opened("wait"), opened("send")
+    (1, -1, 0)
+    """
+    return (name in STARTED) - (name == "wait")
+
+
 def in_order(trace: Trace) -> Trace:
     """The trace with messages in order of the distance to their partner, then of their tag, in each batch.
 
