@@ -24,8 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"metasched: agent: {error}", file=sys.stderr)
         return 2
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: agent.stop())
+    agent.stop_on(signal.SIGTERM, signal.SIGINT)
     agent.run()
     return 0
 

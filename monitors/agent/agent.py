@@ -14,6 +14,7 @@ from monitors.agent.server import SampleServer
 from monitors.agent.settings import Settings, address
 from monitors.agent.site_links import SiteLinks
 from monitors.agent.spool import Spool
+from monitors.agent.stop_request import StopRequest
 from monitors.schedule import Schedule
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.limits import cpu_limit
@@ -46,7 +47,7 @@ class Agent:
 
     def __init__(self, settings: Settings, source: Source | None = None) -> None:
         self._settings = settings
-        self._stop = threading.Event()
+        self._stop = StopRequest()
         self._latest: Sample | None = None
         self._spool = Spool(settings.spool, settings.spool_samples)
         #: Where samples wait as long as the disk takes none.
@@ -107,8 +108,12 @@ class Agent:
         self._end()
 
     def stop(self) -> None:
-        """End :meth:`run` soon; may be called from a signal handler."""
-        self._stop.set()
+        """End :meth:`run` soon."""
+        self._stop.make()
+
+    def stop_on(self, *signals: int) -> None:
+        """End :meth:`run` when this process gets one of these signals; called by the main thread."""
+        self._stop.make_on(*signals)
 
     def _sensors(self) -> Source:
         processors, budget, limit = self._settings.processors, self._settings.probe_budget, cpu_limit(own=False)

@@ -21,6 +21,7 @@ from metasched.service import server
 from metasched.service.api import slow_clients
 from metasched.service.configuration import Listen
 from metasched.service.server import _server, _tcp_socket, _unix_socket
+from tests.free_ports import free_port
 
 
 def test_everybody_on_the_host_may_use_the_socket_and_the_mask_stays(tmp_path: Path) -> None:
@@ -122,9 +123,7 @@ def test_a_client_that_never_shakes_hands_is_dropped(tmp_path: Path, monkeypatch
 def test_a_daemon_answers_at_both_addresses_until_a_signal_and_takes_its_socket_with_it(
     number: signal.Signals, host: str, warned: bool, tmp_path: Path
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     path, configuration = tmp_path / "d.sock", tmp_path / "metasched.toml"
     configuration.write_text(
         f'database = "{tmp_path}/site.db"\n[listen]\nhost = "{host}"\nport = {port}\nsocket = "{path}"\n',

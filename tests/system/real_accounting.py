@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.system.real_slurm import TIMEOUT, free_port
+from tests.free_ports import free_port
+from tests.system.real_slurm import TIMEOUT
 
 DATABASE = """AuthType=auth/munge
 AuthInfo=socket={munge}

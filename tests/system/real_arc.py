@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.system.real_slurm import Slurm, free_port
+from tests.free_ports import free_port
+from tests.system.real_slurm import Slurm
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The computing elements and the queues that they offer.

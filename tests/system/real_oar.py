@@ -169,12 +169,14 @@ class Oar:
         assert found, said
         return int(found[1])
 
-    def wait(self, holds: Callable[[], object], timeout: float = TIMEOUT) -> None:
-        """Wait until a condition holds."""
+    def wait(
+        self, holds: Callable[[], object], timeout: float = TIMEOUT, *, otherwise: Callable[[], str] = str
+    ) -> None:
+        """Wait until a condition holds; ``otherwise`` tells more where it does not come to hold."""
         end = time.monotonic() + timeout
         while not holds():
             assert self._holder is None or self._holder.poll() is None, (self.folder / "setup.log").read_text()
-            assert time.monotonic() < end, (self.folder / "setup.log").read_text()
+            assert time.monotonic() < end, (self.folder / "setup.log").read_text() + otherwise()
             time.sleep(0.2)
 
 

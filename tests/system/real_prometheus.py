@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.system.real_slurm import free_port
+from tests.free_ports import free_port
 
 EXPORTER, SERVER = shutil.which("prometheus-node-exporter"), shutil.which("prometheus")
 

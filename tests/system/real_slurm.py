@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.free_ports import free_ports
+
 if TYPE_CHECKING:
     from tests.system.real_accounting import Accounting
 
@@ -145,7 +147,7 @@ class Slurm:
             for path in SHARED:
                 shutil.copy(path, self.folder)
             self.hooks({})
-        port = _free_ports(120)
+        port = free_ports(120)[0]
         (self.folder / "slurm.conf").write_text(
             CONFIGURATION.format(
                 host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, second=port + 2,
@@ -354,28 +356,3 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _free_ports(count: int) -> int:
-    """The first of so many ports in a row that nobody listens on."""
-    for first in range(21_000 + os.getpid() % 50 * 120, 32_000, count):
-        held = []
-        try:
-            for port in range(first, first + 10):
-                each = socket.socket()
-                held.append(each)
-                each.bind(("127.0.0.1", port))
-            return first
-        except OSError:
-            continue
-        finally:
-            for each in held:
-                each.close()
-    raise RuntimeError("no ports are free")

@@ -15,8 +15,8 @@ import pytest
 import waiting
 
 from metasched.store.database.store import Store
+from tests.free_ports import free_port
 from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
-from tests.system.real_slurm import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 #: Daemons and agents take seconds to start.

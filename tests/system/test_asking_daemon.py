@@ -10,9 +10,9 @@ import pytest
 from command_line import call
 
 from metasched.store.database.store import Store
+from tests.free_ports import free_port
 from tests.service.daemons import CLUSTERS, learned_database
 from tests.system.real_daemon import Daemon
-from tests.system.test_agent_daemon import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 CG = ("--application", "cg", "--problem-size", "1400")

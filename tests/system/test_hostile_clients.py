@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from metasched.service.api import slow_clients as limits
+from tests.free_ports import free_port
 from tests.system.real_daemon import Daemon
-from tests.system.real_slurm import free_port
 from tests.system.slow_clients import CLIENTS, ITS_OWN, SlowClients, connected
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200)]

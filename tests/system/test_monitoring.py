@@ -19,10 +19,10 @@ import pytest
 from waiting import until
 
 from metasched.store.database.store import Store
+from tests.free_ports import free_port
 from tests.service.daemons import CLUSTERS, learned_database
 from tests.system import real_prometheus
 from tests.system.real_daemon import Daemon
-from tests.system.real_slurm import free_port
 
 pytestmark = [
     pytest.mark.system,

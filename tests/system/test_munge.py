@@ -20,9 +20,9 @@ from other_user import as_user
 from metasched.client.connection import ask
 from metasched.records import InputError
 from monitors.http_exchange import exchange
+from tests.free_ports import free_port
 from tests.service.daemons import CLUSTERS, learned_database
 from tests.system.real_daemon import Daemon
-from tests.system.real_slurm import free_port
 
 MUNGED = shutil.which("munged", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
 pytestmark = [

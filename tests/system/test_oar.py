@@ -26,6 +26,10 @@ from tests.system.real_oar import CLUSTERS, Oar
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
+#: What a job does that is to be learned. Where the machine is quick OAR dates the start of a job up to two seconds
+#: ahead, and where the job ends before that, its end as well: as if it had taken no time.
+RUN = "sleep 4"
+
 CONFIGURATION = """
 mode = "act"
 [periods]
@@ -99,9 +103,21 @@ def learned(daemon: Daemon, number: int) -> list[RecordedRun]:
         return [each for each in store.runs.all() if each.run.extra.get("job") == str(number) and each.learnable]
 
 
+def wait_for_runs(oar: Oar, daemon: Daemon, *numbers: int) -> None:
+    """Wait until jobs are learned; where OAR does not answer at once, it is asked again two minutes later."""
+
+    def otherwise() -> str:
+        with Store.open(daemon.database) as store:
+            runs = "".join(f"{each}\n" for each in store.runs.all())
+        jobs = "".join(f"{job(oar, number)}\n" for number in numbers)
+        return f"{(daemon.folder / 'daemon.log').read_text()}\n{jobs}\n{runs}"
+
+    oar.wait(lambda: all(learned(daemon, number) for number in numbers), 200.0, otherwise=otherwise)
+
+
 def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon) -> None:
     oar.hooks({"socket": daemon.socket, "token_file": "/etc/oar/metasched/token"})
-    number = oar.oarsub("-l", "core=2,walltime=0:2:0", "METASCHED=app=cg,n=500 sleep 2")
+    number = oar.oarsub("-l", "core=2,walltime=0:2:0", f"METASCHED=app=cg,n=500 {RUN}")
     answer = job(oar, number)
     assert answer["properties"] == "((desktop_computing = 'NO') AND cluster = 'new') AND drain='NO'"
     assert answer["command"].startswith("METASCHED=app=cg,n=500,p=2,placement=")
@@ -111,7 +127,7 @@ def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon
     daemon.stop()
     daemon.start()
     shutil.chown(daemon.socket, "oar")
-    oar.wait(lambda: learned(daemon, number), 200.0)
+    wait_for_runs(oar, daemon, number)
     (record,) = learned(daemon, number)
     assert (record.run.problem_size, record.run.processors, record.exit_status) == (500, 2, 0)
 
@@ -119,8 +135,8 @@ def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon
 def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(oar: Oar, daemon: Daemon) -> None:
     oar.hooks({"socket": daemon.socket, "token_file": "/etc/oar/metasched/token"})
     asked = ("-l", "core=2,walltime=0:2:0")
-    jobs = [("by-argument", "sh -c 'sleep 1' x -n 500"), ("by-argument", "sh -c 'sleep 1' caf\u00e9 -n 600"),
-            ("solv\u00e9_300", "sleep 1"), ("by-argument", "sh -c 'sleep 1' x")]  # fmt: skip
+    jobs = [("by-argument", f"sh -c '{RUN}' x -n 500"), ("by-argument", f"sh -c '{RUN}' caf\u00e9 -n 600"),
+            ("solv\u00e9_300", RUN), ("by-argument", f"sh -c '{RUN}' x")]  # fmt: skip
     sizes = [500.0, 600.0, 300.0, None]
     numbers = [oar.oarsub(*asked, "-n", name, line) for name, line in jobs]
     found = [job(oar, number) for number in numbers]
@@ -133,8 +149,7 @@ def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(oar:
     daemon.stop()
     daemon.start()
     shutil.chown(daemon.socket, "oar")
-    # Where OAR does not answer at once, it is asked again two minutes later.
-    oar.wait(lambda: all(learned(daemon, number) for number in numbers[:3]), 200.0)
+    wait_for_runs(oar, daemon, *numbers[:3])
     runs = [learned(daemon, number) for number in numbers]
     assert [each[0].run.problem_size if each else None for each in runs] == sizes
     advice = daemon.ask("GET", "/v1/placements?limit=1000")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from metasched.store.database.store import Store
+from tests.free_ports import free_ports
 from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
@@ -26,15 +26,6 @@ ROUTING = '[routing]\nhere = "home"\n' + "".join(
     f'[[routing.route]]\nbetween = ["{one}", "{other}"]\nlinks = ["access {one}", "access {other}"]\n'
     for one, other in combinations(SITES, 2)
 )
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now, all different."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ import certificates
 import pytest
 
 from metasched.store.database.store import Store
+from tests.free_ports import free_port
 from tests.service.daemons import CLUSTERS, learned_database
 from tests.system import real_sshd
 from tests.system.bad_daemons import FAULTS, Bad
 from tests.system.real_daemon import ROOT, Daemon
-from tests.system.real_slurm import free_port
 
 pytestmark = [
     pytest.mark.system,

@@ -25,6 +25,7 @@ from waiting import until
 from metasched.records import Run
 from metasched.store.database.store import Store
 from metasched.store.files.loads import read_loads
+from tests.free_ports import free_port
 from tests.system import application, real_slurm
 from tests.system.real_daemon import ROOT, Daemon
 from tests.system.real_slurm import NODES, Slurm
@@ -118,7 +119,7 @@ def test_the_daemon_learns_and_jobs_become_faster_than_without_the_hook(
     if why := real_slurm.why_not():
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("learning")
-    port = real_slurm.free_port()
+    port = free_port()
     with (
         real_slurm.running(tmp_path_factory.mktemp("hooked")) as hooked,
         real_slurm.running(tmp_path_factory.mktemp("plain"), hook=False) as plain,

@@ -20,10 +20,10 @@ from metasched.store.database.store import Store
 from monitors.sources.power_history import PowerHistory
 from monitors.sources.prometheus import Prometheus
 from monitors.sources.slurm import Slurm
+from tests.free_ports import free_port
 from tests.service.daemons import learned_database
 from tests.system import real_prometheus, real_slurm
 from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
-from tests.system.real_slurm import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 #: Daemons and agents take seconds to start.

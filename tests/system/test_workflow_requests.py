@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from metasched.store.database.store import Store
+from tests.free_ports import free_port
 from tests.schedulers.oar_answers import RESOURCES
 from tests.service.daemons import teach
 from tests.system.real_daemon import ROOT, Daemon
-from tests.system.test_sites import free_port
 
 pytestmark = [
     pytest.mark.system,

@@ -39,8 +39,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     answer = read_settings(settings)
     agent = Agent(answer, Played(traces, answer.node))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: agent.stop())
+    agent.stop_on(signal.SIGTERM, signal.SIGINT)
     agent.run()
 
 

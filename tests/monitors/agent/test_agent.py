@@ -33,6 +33,7 @@ from monitors.agent.spool import KEPT_ASIDE, Spool
 from monitors.few_callers import MOST
 from monitors.sources.contract import Readings, Sample
 from monitors.sources.remote_agent import RemoteAgent
+from tests.free_ports import free_port
 
 
 class Daemon(ThreadingHTTPServer):
@@ -500,6 +501,38 @@ def test_silent_callers_of_two_hosts_leave_room_for_questions(
     assert capfd.readouterr().err == ""
 
 
+#: An agent that is sent signals from inside, in one way or another.
+SIGNALLED = """
+import os, signal, sys, threading
+from monitors.agent.agent import Agent
+from monitors.agent.settings import read_settings
+
+agent = Agent(read_settings(None))
+agent.stop_on(signal.SIGTERM)
+
+def trace(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return trace
+
+def interrupt():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+{begin}
+agent.run()
+sys.settrace(None)
+"""
+
+
+@pytest.mark.parametrize("begin", ["sys.settrace(trace)", "threading.Timer(0.5, interrupt).start()"])
+def test_a_signal_ends_it_whichever_line_or_thread_it_interrupts(begin: str, tmp_path: Path) -> None:
+    variables = {"SPOOL": str(tmp_path / "spool.db"), "NODE": "n0", "INTERVAL": "60", "PROBE_BUDGET": "0"}
+    environment = os.environ | {f"{PREFIX}{name}": text for name, text in variables.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED.format(begin=begin)], env=environment, timeout=60, check=False
+    )
+    assert done.returncode == 0
+
+
 def start_agent(tmp_path: Path, **settings: str) -> subprocess.Popen[str]:
     environment = {f"METASCHED_AGENT_{name.upper()}": text for name, text in settings.items()}
     environment |= {"METASCHED_AGENT_SPOOL": str(tmp_path / "spool.db"), "METASCHED_AGENT_NODE": "n0"}
@@ -509,9 +542,7 @@ def start_agent(tmp_path: Path, **settings: str) -> subprocess.Popen[str]:
 @pytest.mark.system
 def test_an_agent_loses_nothing_while_the_daemon_is_away(tmp_path: Path) -> None:
     """The daemon starts after the agent, is asked again, and gets every sample from the first on; SIGTERM ends all."""
-    with Daemon() as probe:
-        port = probe.server_port
-        probe.shutdown()
+    port = free_port()
     agent = start_agent(tmp_path, daemon=f"http://127.0.0.1:{port}", token="right", interval="0.2", probe_budget="0")
     try:
         time.sleep(3.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from monitors.agent.agent import Agent
 from monitors.agent.settings import Settings
 from monitors.agent.site_links import SiteLinks
 from monitors.sensors.network.probe import Link
+from tests.free_ports import free_ports
 
 
 class Daemon(ThreadingHTTPServer):
@@ -78,14 +78,9 @@ def test_what_the_daemon_does_not_take_is_sent_again(daemon: Daemon, status: int
     assert [body["links"][0]["site"] for _, _, body in daemon.heard] == ["east", "east"]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_agents_of_three_sites_measure_each_other_and_not_their_own_links(daemon: Daemon, tmp_path: Path) -> None:
-    places = {site: f"127.0.0.1:{free_port()}" for site in ("east", "north", "west")}
+    sites = ("east", "north", "west")
+    places = {site: f"127.0.0.1:{port}" for site, port in zip(sites, free_ports(3), strict=True)}
     agents = []
     with ExitStack() as stack:
         for site, place in places.items():
