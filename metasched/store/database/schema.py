@@ -75,7 +75,8 @@ def bring_up(engine: Engine) -> str | None:
 def _refuse_newer(at: str | None, engine: Engine) -> None:
     if at is not None and at > HEAD:
         raise InputError(
-            f"has schema {at}, newer than schema {HEAD} that this metasched knows; upgrade metasched",
+            f"has schema {at}, newer than schema {HEAD} that this metasched knows, expected the newer metasched, "
+            "a copy that it writes for this one (metasched db downgrade), or a new database",
             where=name_of(engine.url),
         )
 

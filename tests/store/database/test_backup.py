@@ -159,6 +159,29 @@ def test_a_backup_of_before_there_were_manifests_is_restored(tmp_path: Path) -> 
         assert restore(store, tmp_path / "backup.db")["loads"] == 12_000
 
 
+def test_a_database_of_a_newer_version_stays_and_says_how_the_backup_can_still_be_restored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(tmp_path / "one.db")
+    with Store.open(tmp_path / "one.db") as store:
+        backup(store, tmp_path / "backup.db")
+    with closing(sqlite3.connect(tmp_path / "one.db")) as connection, connection:
+        connection.execute("UPDATE metasched_schema SET version_num = '9999'")
+    newer = (tmp_path / "one.db").read_bytes()
+
+    def status(database: str) -> object:
+        with pytest.raises(SystemExit) as left:
+            main(["db", "restore", str(tmp_path / "backup.db"), "--replace", "--database", str(tmp_path / database)])
+        return left.value.code
+
+    assert status("one.db") == 2
+    assert capsys.readouterr().err.split(", expected ")[1] == (
+        "the newer metasched, a copy that it writes for this one (metasched db downgrade), or a new database\n"
+    )
+    assert (tmp_path / "one.db").read_bytes() == newer
+    assert status("new.db") == 0
+
+
 def test_a_backup_is_never_written_over_another_file(tmp_path: Path) -> None:
     filled(tmp_path / "one.db")
     (tmp_path / "backup.db").write_text("mine")
