@@ -36,6 +36,8 @@ from monitors.validated_fields import ValidatedFields
 Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 Period = Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)]
 Days = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+#: What the clusters of a file are called among the schedulers, in the daemon and in its status.
+DESCRIBED = "described"
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -321,6 +323,10 @@ class Configuration(_Table):
     def _schedulers_have_names_of_their_own(self) -> Configuration:
         if len(set(self.schedulers)) < len(self.schedulers):
             raise ValueError(f"schedulers are called {', '.join(self.schedulers)}, expected each name once")
+        if self.clusters is not None and DESCRIBED in self.schedulers:
+            raise ValueError(
+                f"a scheduler is called {DESCRIBED} as the clusters of {self.clusters} are, expected another name"
+            )
         return self
 
     @model_validator(mode="after")

@@ -33,6 +33,10 @@ from metasched.service.configuration import read_configuration
             r"grid_engine\[0\].queues is not a known key, expected one of name, partitions,",
         ),
         ('[[slurm]]\nname = "c"\n[[grid_engine]]\nname = "c"', "schedulers are called c, c, expected each name once"),
+        (
+            'clusters = "c.toml"\n[[flux]]\nname = "described"',
+            "a scheduler is called described as the clusters of .*c.toml are, expected another name$",
+        ),
     ],
 )
 def test_a_wrong_configuration_is_refused_with_its_field(text: str, message: str, tmp_path: Path) -> None:
@@ -41,6 +45,12 @@ def test_a_wrong_configuration_is_refused_with_its_field(text: str, message: str
     with pytest.raises(InputError, match=message) as refused:
         read_configuration(path)
     assert str(path) in str(refused.value)
+
+
+def test_a_scheduler_beside_no_described_clusters_may_have_their_name(tmp_path: Path) -> None:
+    path = tmp_path / "metasched.toml"
+    path.write_text('[[flux]]\nname = "described"')
+    assert read_configuration(path).schedulers == ("described",)
 
 
 def test_relative_paths_start_at_the_configuration(tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ from metasched.placement.clusters.description import Description
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, later, terms_left
 from metasched.predictors.contract import Predictor
+from metasched.service.configuration import DESCRIBED
 from metasched.service.state.live_clusters import LiveClusters, runner_of
 
 #: Gives the predictor on a platform of an application.
 Model = Callable[[str, str], Predictor | None]
-#: The name of the description among the sources of the live clusters.
-SOURCE = "described"
 
 
 class DescribedClusters:
@@ -64,4 +63,4 @@ class DescribedClusters:
             clusters.put_running(runner_of(own), left, self._read_at)
         if over != self._over:
             self._over = over
-            clusters.put(SOURCE, partitions, self._read_at)
+            clusters.put(DESCRIBED, partitions, self._read_at)
