@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 #: How long the start waits for the schedulers (s); one that takes longer is heard later.
 FIRST_ANSWERS = 5.0
+#: Runs stored last that tell which nodes a scheduler has that does not answer yet.
+LAST_RUNS = 10_000
 #: Rest between pieces of long background work (s), so that placements are answered without delay.
 REST = 0.04
 
@@ -75,7 +77,20 @@ class Views:
         end = time.monotonic() + FIRST_ANSWERS
         for asking in first:
             asking.join(max(0.0, end - time.monotonic()))
+        self._expect()
         self.refresh()
+
+    def _expect(self) -> None:
+        """Count the nodes of their last runs as those of schedulers that do not answer yet.
+
+        If another scheduler has a node of such a name, it is not known whose loads are reported under it.
+        """
+        nodes: dict[str, set[str]] = {each.name: set() for each in self._sources}
+        silent = nodes.keys() - self._clusters.seen_at.keys()
+        for record in self._store.runs.all(last=LAST_RUNS) if silent else ():
+            nodes.get(record.run.extra.get("scheduler", ""), set()).update(record.run.nodes)
+        for name in silent:
+            self._clusters.expect(name, nodes[name])
 
     def refresh(self) -> None:
         """Make the view of this moment for placements."""

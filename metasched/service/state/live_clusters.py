@@ -123,6 +123,13 @@ class LiveClusters:
             self.nodes = self.names.known
             self._seen_at = self._seen_at | {source: now}
 
+    def expect(self, source: str, nodes: Iterable[str]) -> None:
+        """Count nodes as those of a source until it has answered."""
+        with self._putting:
+            if source not in self._seen_at:
+                self.names = self.names.having(source, nodes)
+                self.nodes = self.names.known
+
     def put_running(self, source: str, jobs: Sequence[RunningJob | StartedJob], now: float) -> None:
         """Replace the jobs that a source runs by those that it tells of now."""
         self._running = self._running | {source: (now, tuple(jobs))}

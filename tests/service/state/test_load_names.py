@@ -18,12 +18,13 @@ from waiting import until
 from metasched.jobs import EndedJob, Mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
-from metasched.records import InputError, Load
+from metasched.records import InputError, Load, Run
 from metasched.service.app import make_app
 from metasched.service.configuration import Configuration, read_configuration
 from metasched.service.daemon import Daemon
 from metasched.service.learning.run_outcome import conclude
 from metasched.service.state.load_names import LoadNames
+from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from monitors.sources.power_history import Drawn
 from monitors.sources.slurm import parsed
@@ -135,6 +136,40 @@ def test_loads_of_contested_nodes_are_kept_for_when_it_is_known_whose_they_are(t
         assert not conclude(ended, Mark("cg", 900.0), daemon.clusters, daemon.models, daemon.store).record.run.measured
     with running(tmp_path, shared_nodes="n[1-9]") as daemon:
         assert loads(daemon, "west") == loads(daemon, "east") == [0.2, 1.0]
+
+
+class Silent(Scheduler):
+    """One that does not answer until it is told to, and has then only the second of the nodes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.answers = False
+
+    def partitions(self) -> Sequence[Partition]:
+        if not self.answers:
+            raise RuntimeError("it is down")
+        return [Partition(ClusterState.make(f"{self.name}-p", NODES[1:]), self.name, self.name, "p")]
+
+
+@pytest.mark.parametrize("prefix", ["", "e-"])
+def test_nodes_of_a_scheduler_that_is_down_at_the_start_are_contested_as_before(prefix: str, tmp_path: Path) -> None:
+    now, west, east = time.time(), Scheduler("west"), Silent("east")
+    settings = Configuration.model_validate({"slurm": [WEST, EAST | {"prefix": prefix}]})
+    run = Run("cg", "east", 900.0, 1, 1.0, 90.0, 9.0, now - 60.0, ("n1",), extra={"scheduler": "east"})
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.runs.add_all([RecordedRun(run)])
+        store.loads.add([Load(now, "n1", 0.2, 90.0), Load(now, "n2", 0.4, 90.0)])
+        daemon = Daemon(settings, store, [west, east])
+        daemon.start()
+        try:
+            assert loads(daemon, "west") == [0.2 if prefix else 1.0, 0.4]
+            east.answers = True
+            daemon.views.ask(east)
+            assert loads(daemon, "west") == [0.2, 0.4 if prefix else 1.0]
+            daemon.clusters.expect("east", NODES)
+            assert loads(daemon, "west") == [0.2, 0.4 if prefix else 1.0]
+        finally:
+            daemon.stop()
 
 
 def test_a_scheduler_that_gives_a_node_up_leaves_it_to_the_other() -> None:
