@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from metasched import __version__
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
 from metasched.service.state.write_queue import WriteQueue
+from monitors.one_line import one_line
 from monitors.sources.screening import REFUSALS, REPAIRS, Screened
 
 _log = logging.getLogger(__name__)
 
 #: Upper ends of the latency histogram (s): a hook waits a fifth of a second at most.
 LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+#: Requests with reports, and keys of theirs that are named in the log, each once.
+REPORTS, MOST_NAMED = ("/v1/jobs", "/v1/loads", "/v1/sites/links"), 100
+#: Characters of a key that are logged.
+LONGEST_KEY = 60
 
 
 class _LearnedRuns(Collector):
@@ -80,7 +86,15 @@ class Metrics:
         self._repaired = Counter(
             "metasched_loads_repaired_total", "Loads that were repaired, by rule.", ["rule"], registry=self.registry
         )
-        for counter, labels in ((self._refused, (*REFUSALS, "too many")), (self._repaired, REPAIRS)):
+        self._newer = Counter(
+            "metasched_newer_reports_total", "Reports with keys that this version does not know.", ["path"],
+            registry=self.registry,
+        )  # fmt: skip
+        #: The keys that were named in the log.
+        self._named: set[tuple[str, str]] = set()
+        for counter, labels in (
+            (self._refused, (*REFUSALS, "too many")), (self._repaired, REPAIRS), (self._newer, REPORTS)
+        ):  # fmt: skip
             for label in labels:  # all are shown from the start: an alert on an increase needs the zero before it
                 counter.labels(label)
         self.runs = Counter("metasched_runs_total", "Runs stored.", registry=self.registry)
@@ -134,6 +148,24 @@ class Metrics:
         """Count, and log, that a scheduler did not answer."""
         self.source_failed(scheduler)
         _log.warning("scheduler %s did not answer: %s", scheduler, error)
+
+    def reported(self, path: str, unknown: Sequence[str]) -> None:
+        """Count a report with keys that this version does not know, if it has any, and log each of them once.
+
+        Parameters
+        ----------
+        path, unknown : of the request, one of :data:`REPORTS`; the keys.
+        """
+        if not unknown:
+            return
+        self._newer.labels(path).inc()
+        for key in (one_line(each, LONGEST_KEY) for each in unknown):
+            if len(self._named) < MOST_NAMED and (path, key) not in self._named:
+                self._named.add((path, key))
+                _log.warning(
+                    "%s: %s is not known to version %s and is ignored: its sender is newer, upgrade the daemon",
+                    path, key, __version__,
+                )  # fmt: skip
 
     def show(
         self,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, ConfigDict, Field
 
 from metasched.advised_placements import Demands, Digest, Fraction, Message, Number, SettingsAsked, Weight
 from metasched.history.argument_numbers import LONGEST_TEXT
-from metasched.jobs import Kind
+from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Kind
 from metasched.modes import Mode
+from metasched.node_names import unfold
 from metasched.placement.clusters.constraints import Count, Name, Positive, Text
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.predictors.robust.known_runs import BORROWED
-from metasched.records import FASTEST, LONGEST_WORD, SLOWEST
+from metasched.records import FASTEST, LONGEST_WORD, SLOWEST, Settings
 from metasched.sites.lending import LentRun
 from metasched.sites.question import SitesQuestion
 
@@ -34,7 +35,22 @@ Numbers = Annotated[str, Field(max_length=LONGEST_TEXT, pattern=r"^[A-Za-z0-9_$:
 Uid = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
-class LoadsIn(Message):
+class Report(Message):
+    """What has happened, as programs tell it once: what a daemon refuses of it is lost.
+
+    So what a later version adds is ignored by this one. A question with a demand that is not known is refused: its
+    answer would be wrong, and whoever asks goes on without it.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The keys that this version does not know."""
+        return tuple(self.model_extra or ())
+
+
+class LoadsIn(Report):
     """Some samples of one node, in any order."""
 
     node: Name
@@ -78,7 +94,25 @@ class ForgetIn(Message):
     platform: Annotated[Name | None, Field(validation_alias=_PLATFORM)] = None
 
 
-class JobIn(Message):
+class DevicesIn(Report):
+    """What a job had besides processors: the type of its GPUs, how many, and other generic resources."""
+
+    gpu: Number | Text = ""
+    gpus: Number | Text = ""
+    gres: Number | Text = ""
+
+    @property
+    def devices(self) -> Devices:
+        """They as parameters of a run; InputError where there can be none such.
+
+        A job with devices that this version does not know must not be learned as one without.
+        """
+        if self.unknown:
+            return UNKNOWN_DEVICES
+        return Settings.of(parameters=self.model_dump(exclude_unset=True)).parameters
+
+
+class JobIn(Report):
     """A job that has ended, as its scheduler tells; ``nodes`` may be folded.
 
     ``submitted`` is when it was submitted (s), ``kind`` what it is besides an ordinary batch job, ``script`` the digest
@@ -106,8 +140,19 @@ class JobIn(Message):
     energy: Positive | None = None
     energy_covers: Annotated[Text, Field(max_length=LONGEST_WORD)] = ""
     frequency: Clock | None = None
-    devices: dict[Literal["gpu", "gpus", "gres"], Number | Text] | None = None
+    devices: DevicesIn | None = None
     numbers: Numbers = ""
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The keys that this version does not know, here and of the devices."""
+        return *super().unknown, *(f"devices.{name}" for name in (self.devices.unknown if self.devices else ()))
+
+    def ended(self) -> EndedJob:
+        """The job; InputError where there can be no such nodes or devices."""
+        fields = self.model_dump(exclude={"nodes", "devices", *(self.model_extra or ())})
+        nodes = tuple(dict.fromkeys(unfold(self.nodes, where="nodes")))
+        return EndedJob(**fields, nodes=nodes, devices=None if self.devices is None else self.devices.devices)
 
 
 class RankIn(Demands):
@@ -173,7 +218,7 @@ class SiteJobIn(Message):
     stays: bool = False
 
 
-class SiteLinkIn(Message):
+class SiteLinkIn(Report):
     """What an agent measured of the link to a site: bandwidth (Mbit/s), round trip (s), and how long ago (s)."""
 
     site: Annotated[Text, Field(min_length=1, max_length=64)]
@@ -182,11 +227,16 @@ class SiteLinkIn(Message):
     age: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0.0
 
 
-class SiteLinksIn(Message):
+class SiteLinksIn(Report):
     """What the agent of a site measured of the links from there to other sites."""
 
     site: Annotated[Text, Field(min_length=1, max_length=64)]
     links: Annotated[list[SiteLinkIn], Field(min_length=1, max_length=1000)]
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The keys that this version does not know, here and of the links."""
+        return *super().unknown, *dict.fromkeys(f"links.{name}" for link in self.links for name in link.unknown)
 
 
 class RunningIn(SettingsAsked):

@@ -21,6 +21,7 @@ from metasched.service.api.callers import refusal
 from metasched.service.api.dependencies import READING, WRITING, leading
 from metasched.service.api.observations import take_loads
 from metasched.service.api.placements import place
+from metasched.service.daemon import Daemon
 from metasched.service.schemas import LoadsIn
 
 
@@ -31,7 +32,8 @@ async def _placement(ask: Ask, request: Request) -> Response:
 async def _loads(batch: LoadsIn, request: Request) -> Response:
     await leading(request)
     client = await WRITING(request)
-    answer = await take_loads(batch, request.app.state.daemon.intake, client)
+    daemon: Daemon = request.app.state.daemon
+    answer = await take_loads(batch, daemon.intake, daemon.metrics, client)
     return Response(to_json(answer), media_type="application/json")
 
 

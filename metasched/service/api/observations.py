@@ -12,10 +12,8 @@ from fastapi import APIRouter, HTTPException, Query
 
 from metasched.advised_placements import SettingsAsked
 from metasched.audit import audit
-from metasched.jobs import EndedJob
-from metasched.node_names import unfold
 from metasched.plain_numbers import number_of
-from metasched.records import Run, Settings
+from metasched.records import Run
 from metasched.service.api.dependencies import (
     Admin,
     Leading,
@@ -39,13 +37,14 @@ PAGE = 3600
 
 
 @router.post("/loads", status_code=200, dependencies=[Leading])
-async def take_loads(batch: LoadsIn, intake: TheIntake, client: Writing) -> dict[str, Any]:
+async def take_loads(batch: LoadsIn, intake: TheIntake, metrics: TheMetrics, client: Writing) -> dict[str, Any]:
     """Store loads of one node; a sample that was sent before is not stored again.
 
     Impossible samples are rejected and counted by reason; a batch without any valid sample is refused.
     """
     if client.role == "agent" and client.node != batch.node:
         raise HTTPException(403, f"this agent may only send loads of node {client.node}")
+    metrics.reported("/v1/loads", batch.unknown)
     screened = await intake.take(batch.node, batch.samples, client.name)
     if not screened.kept:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in screened.refused.items())
@@ -106,17 +105,10 @@ def forget_runs(asked: ForgetIn, models: TheModels, client: Admin) -> dict[str, 
 
 
 @router.post("/jobs", dependencies=[Leading])
-def take_job(job: JobIn, jobs: TheJobs, client: Scheduler) -> dict[str, Any]:
+def take_job(job: JobIn, jobs: TheJobs, metrics: TheMetrics, client: Scheduler) -> dict[str, Any]:
     """Store a finished job: its run with the loads of its nodes, and the outcome of its placement."""
-    fields = job.model_dump(exclude={"nodes", "devices"})
-    # Impossible parameters are refused, with their names.
-    devices = (
-        None
-        if job.devices is None
-        else Settings.of(parameters={str(name): value for name, value in job.devices.items()}).parameters
-    )
-    nodes = tuple(dict.fromkeys(unfold(job.nodes, where="nodes")))
-    return jobs.take(EndedJob(**fields, nodes=nodes, devices=devices))
+    metrics.reported("/v1/jobs", job.unknown)
+    return jobs.take(job.ended())
 
 
 def _record(run: RunIn) -> RecordedRun:

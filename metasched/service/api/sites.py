@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException
 
 from metasched import __version__
-from metasched.service.api.dependencies import Leading, OfSite, Reader, Scheduler, TheSites, WholeDaemon
+from metasched.service.api.dependencies import Leading, OfSite, Reader, Scheduler, TheMetrics, TheSites, WholeDaemon
 from metasched.service.refusals import NotNowError
 from metasched.service.schemas import SiteJobIn, SiteLinksIn, SitesIn, Uid
 from metasched.sites.grid import answer_document
@@ -72,10 +72,11 @@ async def withdraw_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str
 
 
 @router.post("/links", dependencies=[Leading])
-def take_links(report: SiteLinksIn, sites: TheSites, client: OfSite) -> dict[str, Any]:
+def take_links(report: SiteLinksIn, sites: TheSites, metrics: TheMetrics, client: OfSite) -> dict[str, Any]:
     """Note what an agent measured from its site to others; names that this daemon knows nothing of are returned."""
     if client.role == "site" and client.node != report.site:
         raise HTTPException(403, f"this agent may only report links of site {client.node}")
+    metrics.reported("/v1/sites/links", report.unknown)
     links = {each.site: Probe(each.bandwidth, each.round_trip, each.age) for each in report.links}
     unknown = sites.measured(report.site, links)
     return {"taken": len(report.links) - len(unknown), "unknown": unknown}

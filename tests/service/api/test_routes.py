@@ -329,7 +329,7 @@ def test_a_job_without_a_mark_is_left_alone(client: TestClient, as_: Headers) ->
         ("/v1/placements", b'{"application": "\\ud800", "problem_size": 1}'),
         ("/v1/jobs", b'{"scheduler": "s", "job": "1", "nodes": "n[", "start": 1, "end": 2}'),
         ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":1,"end":2,"devices":{"gpu":""}}'),
-        ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":1,"end":2,"devices":{"steps":1}}'),
+        ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":1,"end":2,"devices":{"gpus":[]}}'),
         ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":3,"end":2,"comment":"metasched:app=a,n=1"}'),
     ],
 )

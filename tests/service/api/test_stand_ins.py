@@ -124,10 +124,12 @@ def test_an_agent_sends_loads_of_its_own_node_alone(role: str, node: str, refuse
         taken.append(given)
         return screened
 
-    batch: Any = SimpleNamespace(node="n1", samples="samples")
+    reported: list[Any] = []
+    metrics: Any = SimpleNamespace(reported=lambda *given: reported.append(given))
+    batch: Any = SimpleNamespace(node="n1", samples="samples", unknown=("newer",))
     intake: Any = SimpleNamespace(take=take)
     client: Any = SimpleNamespace(role=role, node=node, name="token")
-    answer = observations.take_loads(batch, intake, client)
+    answer = observations.take_loads(batch, intake, metrics, client)
     if refused or not known:
         with pytest.raises(HTTPException) as refusal:
             asyncio.run(answer)
@@ -139,6 +141,7 @@ def test_an_agent_sends_loads_of_its_own_node_alone(role: str, node: str, refuse
     else:
         assert asyncio.run(answer) == {"taken": 2, "refused": {"old": 3, "odd": 1}, "repaired": {"x": 1}}
     assert taken == ([] if refused else [("n1", "samples", "token")])
+    assert reported == ([] if refused else [("/v1/loads", ("newer",))])
 
 
 class Behind:

@@ -90,15 +90,18 @@ def test_an_agent_reports_links_of_its_own_site_alone(role: str, node: str) -> N
     measured: list[Any] = []
     known: Any = SimpleNamespace(measured=lambda site, links: measured.append((site, links)) or ["nobody"])
     links = [SimpleNamespace(site=name, bandwidth=9.0, round_trip=0.1, age=2.0) for name in ("west", "nobody")]
-    report: Any = SimpleNamespace(site="east", links=links)
+    report: Any = SimpleNamespace(site="east", links=links, unknown=("newer",))
+    reported: list[Any] = []
+    metrics: Any = SimpleNamespace(reported=lambda *given: reported.append(given))
     client: Any = SimpleNamespace(role=role, node=node)
     if role == "site" and node != "east":
         with pytest.raises(HTTPException, match="this agent may only report links of site west"):
-            sites.take_links(report, known, client)
-        assert measured == []
+            sites.take_links(report, known, metrics, client)
+        assert measured == reported == []
     else:
-        assert sites.take_links(report, known, client) == {"taken": 1, "unknown": ["nobody"]}
+        assert sites.take_links(report, known, metrics, client) == {"taken": 1, "unknown": ["nobody"]}
         ((site, probes),) = measured
+        assert reported == [("/v1/sites/links", ("newer",))]
         assert (site, list(probes)) == ("east", ["west", "nobody"])
         assert (probes["west"].bandwidth, probes["west"].round_trip, probes["west"].age) == (9.0, 0.1, 2.0)
 
