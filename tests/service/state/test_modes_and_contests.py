@@ -16,7 +16,8 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import WINDOW, error_of
 from metasched.records import Request, Run
-from metasched.service.state import contests, described_clusters, memory_use, running_jobs
+from metasched.service.configuration import DESCRIBED
+from metasched.service.state import contests, memory_use, running_jobs
 from metasched.service.state.contests import Contests
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.mode_switch import ModeSwitch
@@ -212,10 +213,10 @@ def test_described_jobs_run_until_what_they_have_left_is_over() -> None:
     _, calls = shown(1039.0)
     running = ("running", calls[0][1], (JOB, STARTED), 1000.0)
     # A job without a model may run for ever; partitions are put up only where something has changed.
-    assert calls == [running, ("put", described_clusters.SOURCE, [1, 2, 1], 1000.0), running]
+    assert calls == [running, ("put", DESCRIBED, [1, 2, 1], 1000.0), running]
     _, calls = shown(1040.0)
     running = ("running", calls[0][1], (STARTED,), 1000.0)
-    assert calls == [running, ("put", described_clusters.SOURCE, [0, 2, 0], 1000.0), running]
+    assert calls == [running, ("put", DESCRIBED, [0, 2, 0], 1000.0), running]
 
 
 def test_the_model_of_a_described_job_says_when_it_is_over() -> None:
