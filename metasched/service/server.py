@@ -11,6 +11,7 @@ import socket
 import stat
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from metasched.service.api.slow_clients import DeadlineProtocol
 from metasched.service.app import make_app
 from metasched.service.configuration import Listen
 from metasched.service.daemon import Daemon
+from metasched.service.dashboard import pages
 from metasched.service.state import memory_use
 
 _log = logging.getLogger(__name__)
@@ -35,7 +37,8 @@ GRACE = 5
 #: with the usual five thousandths of a second each of an answer's calls to the system could cost it a turn as long.
 TURN = 0.0005
 
-
+#: How long after the start the first page is prepared (s): by then its past predictions are read.
+PREPARE_AFTER = 2.0
 #: Connections and files that may be open at a time, where the system lets the daemon have so many.
 MOST_OPEN = 65_536
 
@@ -77,6 +80,7 @@ def serve(daemon: Daemon) -> None:
         memory_use.keep_little()
         daemon.start()
         memory_use.keep_for_good()
+        daemon.work.once(partial(pages.prepare, daemon), after=PREPARE_AFTER, left=True)
         try:
             with asyncio.Runner(loop_factory=_Loop) as runner:
                 runner.run(_run(servers, app.state.lag))

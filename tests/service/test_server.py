@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import certificates
@@ -19,7 +20,8 @@ from metasched.client.connection import ask
 from metasched.records import InputError
 from metasched.service import server
 from metasched.service.api import slow_clients
-from metasched.service.configuration import Listen
+from metasched.service.configuration import Configuration, Listen
+from metasched.service.dashboard import pages
 from metasched.service.server import _server, _tcp_socket, _unix_socket
 from tests.free_ports import free_port
 
@@ -115,6 +117,25 @@ def test_a_client_that_never_shakes_hands_is_dropped(tmp_path: Path, monkeypatch
 
     with _tcp_socket(Listen(port=0)) as tcp, asyncio.Runner(loop_factory=server._Loop) as runner:
         assert runner.run(silent(tcp)) == b""
+
+
+def test_the_first_page_is_prepared_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+
+    async def run(servers: Any, lag: Any) -> None:
+        begun.append("served")
+
+    monkeypatch.setattr(server, "_run", run)
+    monkeypatch.setattr(server, "_open_many", lambda: None)
+    monkeypatch.setattr(server.sys, "setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(server, "memory_use", SimpleNamespace(keep_little=lambda: None, keep_for_good=lambda: None))
+    daemon: Any = SimpleNamespace(
+        configuration=Configuration(listen=Listen(port=0)), metrics=None,
+        start=lambda: begun.append("started"), stop=lambda: begun.append("stopped"),
+        work=SimpleNamespace(once=lambda work, **_: begun.append((work.func, work.args))),
+    )  # fmt: skip
+    server.serve(daemon)
+    assert begun == ["started", (pages.prepare, (daemon,)), "served", "stopped"]
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,12 @@ async def log_out(request: Request, access: TheAccess, client: TheClient) -> Res
     return answer
 
 
+def prepare(daemon: Daemon) -> None:
+    """Have what takes long of the first page computed before it is asked for: the lists of models, a second each."""
+    for key in applications.in_order(daemon.models, "")[:MODELS]:
+        applications.shown(*key, daemon.models)
+
+
 def content(daemon: Daemon, now: float, client: Client, *, application: str = "", day: bool = False) -> dict[str, Any]:
     """The contents of the dashboard, from memory except for the newest placements: those that the client may see."""
     partitions = sorted(daemon.clusters.view.partitions, key=lambda each: each.state.name)

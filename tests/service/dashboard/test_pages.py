@@ -18,7 +18,10 @@ import pytest
 from fastapi.testclient import TestClient
 from waiting import until
 
+from candidate_functions.exhaustive import exhaustive_search
+from candidate_functions.terms import Observations
 from metasched.predictors.analytic.signature import SignaturePredictor
+from metasched.predictors.formulas import searched
 from metasched.records import Load, Run
 from metasched.service import simulations
 from metasched.service.app import make_app
@@ -80,6 +83,26 @@ def logged_in(client: TestClient, daemon: Daemon, role: str = "reader") -> str:
     daemon.access.refresh()
     client.post("/login", data={"token": secret})
     return name
+
+
+def test_lists_of_models_are_searched_before_the_first_page_is_asked_for(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched._searched.cache_clear()
+    asked: list[int] = []
+
+    def search(runs: Observations, **how: Any) -> Any:
+        asked.append(len(runs))
+        return exhaustive_search(runs, **how)
+
+    monkeypatch.setattr(searched, "exhaustive_search", search)
+    pages.prepare(daemon)
+    prepared = len(asked)
+    client = TestClient(make_app(daemon))
+    secret = daemon.store.tokens.add("prepared", "reader")
+    daemon.access.refresh()
+    assert "sorted list" in client.get("/", headers={"Authorization": f"Bearer {secret}"}).text.lower()
+    assert len(asked) == prepared > 0
 
 
 def test_without_a_session_one_is_sent_to_log_in(client: TestClient) -> None:
