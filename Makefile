@@ -51,7 +51,7 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast --data $(DATA) --peers
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast_speed
 .PHONY: forecast-bench man packages
-packages: ## wheels, source archives and Debian packages in dist/, each installed and tried in a clean environment
+packages: ## wheels, source archives, Debian packages and an RPM in dist/, each installed and tried in a clean environment
 	$(PYTHON) -m tests.packages --keep dist
 	$(PYTHON) -m tests.services dist
 man: $(VENV)/.installed ## man pages of all verbs, from their help: build/man/
@@ -94,7 +94,7 @@ next-runs: $(VENV)/.installed ## what to run next: planned, at random and on a g
 SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter \
   gridengine-master gridengine-exec gridengine-client iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev \
   nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-arcrest nordugrid-arc-plugins-python \
-  oar-server oar-server-pgsql oar-user oar-user-pgsql oar-node
+  oar-server oar-server-pgsql oar-user oar-user-pgsql oar-node rpm
 .PHONY: servers
 servers:
 	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \

@@ -1,7 +1,7 @@
 """Builds the packages, installs each into an environment of its own, and does a piece of work there.
 
-``python -m tests.packages [--keep FOLDER] [whole] [agent] [deb]`` says what each package is and how large its
-installation: the wheel and the source archive of metasched, the agent alone, and Debian packages of both.
+``python -m tests.packages [--keep FOLDER] [whole] [agent] [deb] [rpm]`` says what each package is and how large its
+installation: the wheel and the source archive of metasched, the agent alone, Debian packages of both, and an RPM.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def sources(folder: Path, *, agent: bool = False) -> Path:
     return folder
 
 
+READ = "from metasched.service.configuration import read_configuration as read"
 TOPS = ("metasched/", "monitors/", "candidate_functions/")
 
 
@@ -171,27 +172,59 @@ def deb(tools: Path, work: Path, keep: Path) -> None:
             script = (unpacked / "opt" / name / "bin" / name).read_text()
             assert script.startswith(f"#!/opt/{name}/bin/python"), script[:80]
             if name == "metasched":
-                read = "from metasched.service.configuration import read_configuration as read; read('metasched.toml')"
-                run(python, "-c", read, cwd=unpacked / "etc" / "metasched")
+                run(python, "-c", f"{READ}; read('metasched.toml')", cwd=unpacked / "etc" / "metasched")
             for unit in (unpacked / "lib" / "systemd" / "system").glob("*.service"):
                 assert f"/opt/{name}/" in unit.read_text()
             size, files = package.stat().st_size / 1e6, len(run("dpkg-deb", "-c", package).splitlines())
             print(f"{package.name}: {size:.0f} MB, {files} files; {done.strip()}")
 
 
+def rpm(tools: Path, work: Path, keep: Path) -> None:
+    """The RPM by its own tools: installed in a folder of its own, an environment, the unit, settings and man pages."""
+    if not shutil.which("rpmbuild"):
+        print("no RPM: rpmbuild is not installed (Debian: rpm)")
+        return
+    if not [*keep.glob("metasched-*.whl")]:
+        sys.exit(f"{keep} has no wheel for rpm, expected whole to be named as well")
+    places = {"_sourcedir": keep, "_rpmdir": keep, "_topdir": work / "rpm"}
+    places |= {"_rpmfilename": "%{NAME}-%{VERSION}.%{ARCH}.rpm"}
+    defined = [word for name, place in places.items() for word in ("--define", f"{name} {place}")]
+    run("rpmbuild", "-bb", "--quiet", *defined, PACKAGING / "rpm" / "metasched.spec", cwd=work)
+    (package,) = keep.glob("metasched-*.rpm")
+    asked, root = run("rpm", "-qp", "--requires", package).splitlines(), work / "rpm-root"
+    version = run("/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    assert f"python(abi) = {version}" in asked, asked
+    words = ("--nodeps", "--noscripts", "--force-debian") if shutil.which("dpkg") else ("--nodeps", "--noscripts")
+    run("rpm", "-i", *words, "--root", root, package)
+    python = root / "opt" / "metasched" / "bin" / "python"
+    assert str(python.resolve()).startswith("/usr/bin/"), "another user could not run it"
+    done = run(python, "-m", "metasched", "--version")
+    settings = root / "etc" / "metasched"
+    run(python, "-c", f"{READ}; assert not read('metasched.toml').slurm", cwd=settings)
+    for text in (python.with_name("metasched").read_text(), next(root.rglob("metasched.service")).read_text()):
+        assert "/opt/metasched/bin/" in text, text
+        assert str(work) not in text, text
+    assert [*root.glob("usr/share/man/man1/metasched.1*")]
+    size, files = package.stat().st_size / 1e6, len(run("rpm", "-qpl", package).splitlines())
+    print(f"{package.name}: {size:.0f} MB, {files} files; {done.strip()}")
+
+
+KINDS = {"whole": whole, "agent": agent, "deb": deb, "rpm": rpm}
+
+
 def main() -> None:
     """Build and try what the command line names, all by default."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--keep", type=Path, help="folder for the packages; by default they are not kept")
-    parser.add_argument("packages", nargs="*", choices=["whole", "agent", "deb", []], default=[])
+    parser.add_argument("packages", nargs="*", choices=[*KINDS, []], default=[])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         keep = (arguments.keep or work / "dist").absolute()
         keep.mkdir(parents=True, exist_ok=True)
         tools = environment(work / "tools", "build>=1,<2")
-        for each in arguments.packages or ["whole", "agent", "deb"]:
-            {"whole": whole, "agent": agent, "deb": deb}[each](tools, work, keep)
+        for each in arguments.packages or KINDS:
+            KINDS[each](tools, work, keep)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The services of the Debian packages under a real systemd: installed, started, killed, upgraded and removed.
+"""The services of the packages for Debian and RPM under a real systemd: installed, started, upgraded and removed.
 
 It runs in namespaces of its own, over a view of this host that forgets what is written.
 
@@ -52,6 +52,7 @@ cd "$root"
 exec chroot "$root" /usr/bin/env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
   /usr/lib/systemd/systemd --system --unit=life.service --log-target=null
 """
+#: What the lives of all packages begin with.
 LIFE = r"""set -eu
 export DEBIAN_FRONTEND=noninteractive
 command=/opt/metasched/bin/metasched settings=/etc/metasched/agent.toml
@@ -60,6 +61,9 @@ answers() { "$command" status; }
 reports() { "$command" status | grep -q '^nodes  *1 report loads'; }
 other() { [ "$(systemctl show -P MainPID "$1")" != "$2" ] && systemctl is-active "$1"; }
 main() { systemctl show -P MainPID "$1"; }
+left() { find /etc/metasched /opt/metasched* /usr/bin/metasched* -type f -o -type l 2>/dev/null | sort | paste -sd" "; }
+"""
+DEBIAN = r"""
 install() { dpkg -i /mnt/packages/metasched_*.deb /mnt/packages/metasched-agent_*.deb >/dev/null 2>&1; }
 install
 echo "after installing: $(systemctl is-active metasched metasched-agent | sort -u)"
@@ -83,24 +87,51 @@ echo "upgraded: both run again"
 systemctl stop metasched metasched-agent
 echo "stopped: $(systemctl show -P Result metasched metasched-agent | sort -u | grep .)"
 systemctl start metasched metasched-agent
+dpkg -r metasched-agent metasched >/dev/null 2>&1
+echo "removed: $(systemctl is-active metasched metasched-agent | sort -u), left $(left)"
 dpkg -P metasched-agent metasched >/dev/null 2>&1
-echo "removed: $(systemctl is-active metasched metasched-agent | sort -u), kept $(ls /var/lib/metasched/metasched.db)"
+echo "purged: left $(left)$(ls -d /etc/metasched 2>/dev/null), kept $(ls /var/lib/metasched/metasched.db)"
 """
-EXPECTED = """after installing: inactive
+RPM = r"""
+force=$(command -v dpkg >/dev/null && echo --force-debian || true)
+rpm_() { rpm "$@" --nodeps $force /mnt/packages/metasched-*.rpm >/dev/null 2>&1; }
+rpm_ -i
+echo "after installing: $(systemctl is-active metasched), user $(id -un metasched)"
+systemctl enable --quiet --now metasched
+until_ answers
+echo "started: daemon"
+daemon=$(main metasched)
+echo "# mine" >>/etc/metasched/metasched.toml
+rpm_ -U --force
+until_ other metasched "$daemon"; until_ answers
+echo "upgraded: it runs again, $(systemctl is-enabled metasched), $(tail -n 1 /etc/metasched/metasched.toml)"
+rpm -e metasched >/dev/null 2>&1
+echo "removed: $(systemctl is-active metasched), left $(left), kept $(ls /var/lib/metasched/metasched.db)"
+"""
+#: What the names of packages end with: what they live through, and what is said of it.
+LIVES = {
+    "deb": (DEBIAN, """after installing: inactive
 started: daemon and agent, samples arrive
 killed: both run again
 upgraded: both run again
 stopped: success
-removed: inactive, kept /var/lib/metasched/metasched.db
-"""
+removed: inactive, left /etc/metasched/agent.token /etc/metasched/agent.toml /etc/metasched/metasched.toml
+purged: left , kept /var/lib/metasched/metasched.db
+"""),
+    "rpm": (RPM, """after installing: inactive, user metasched
+started: daemon
+upgraded: it runs again, enabled, # mine
+removed: inactive, left /etc/metasched/metasched.toml.rpmsave, kept /var/lib/metasched/metasched.db
+"""),
+}  # fmt: skip
 
 
 def why_not() -> str | None:
     """Why there can be no systemd of our own on this host; None where there can."""
     if os.geteuid():
         return "only root can make its namespaces"
-    if not Path("/usr/lib/systemd/systemd").exists() or not shutil.which("dpkg"):
-        return "systemd or dpkg is not installed"
+    if not Path("/usr/lib/systemd/systemd").exists():
+        return "systemd is not installed"
     return None if _cgroup() else "there is no cgroup2 here"
 
 
@@ -109,8 +140,8 @@ def _cgroup() -> Path | None:
     return Path(found.stdout.splitlines()[0]) / f"metasched-{os.getpid()}" if found.stdout else None
 
 
-def lives(packages: Path) -> str:
-    """What became of the services of the Debian packages in a folder, line by line.
+def lives(packages: Path, kind: str) -> str:
+    """What became of the services of the packages of one of :data:`LIVES` in a folder, line by line.
 
     Raises
     ------
@@ -123,7 +154,7 @@ def lives(packages: Path) -> str:
         folder = Path(name)
         for each in ("view", "told"):
             (folder / each).mkdir()
-        (folder / "told" / "life").write_text(LIFE)
+        (folder / "told" / "life").write_text(LIFE + LIVES[kind][0])
         cgroup.mkdir()
         words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup"]
         process = subprocess.Popen(
@@ -149,7 +180,7 @@ def _told(process: subprocess.Popen[bytes], told: Path) -> str:
             raise TimeoutError(f"the services had not come to an end after {TIMEOUT:g} s")
         time.sleep(0.2)
     facts = (told / "facts").read_text()
-    if "removed: " not in facts:
+    if "kept " not in facts:
         raise ChildProcessError(facts + (told / "errors").read_text())
     return facts
 
@@ -172,10 +203,14 @@ def main() -> None:
     if why := why_not():
         print(f"not tried: {why}")
         return
-    facts = lives(packages)
-    print(facts, end="")
-    if facts != EXPECTED:
-        sys.exit(f"expected\n{EXPECTED}")
+    for kind, (_, expected) in LIVES.items():
+        if not shutil.which({"deb": "dpkg"}.get(kind, kind)) or not [*packages.glob(f"*.{kind}")]:
+            print(f"{kind}: not tried, there is none, or no tool for it")
+            continue
+        facts = lives(packages, kind)
+        print(f"{kind}:\n{facts}", end="")
+        if facts != expected:
+            sys.exit(f"expected\n{expected}")
 
 
 if __name__ == "__main__":

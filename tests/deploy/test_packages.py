@@ -126,17 +126,24 @@ def test_a_debian_package_leaves_no_service_running_on_files_that_are_not_its_ow
     change: str, systemd: bool, status: int, tmp_path: Path
 ) -> None:
     script, words, asked = CHANGES[change]
-    text = (PACKAGES / "debian" / script).read_text().replace("NAME", "p").replace("USER", "")
+    text = (PACKAGES / "debian" / script).read_text()
+    for word, meant in {"NAME": "p", "USER": "", "SECRETS": "/etc/p/token"}.items():
+        text = text.replace(word, meant)
     (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nexit {status}\n')
     (tmp_path / "systemctl").chmod(0o755)
     (tmp_path / "asked").touch()
     (tmp_path / "opt" / "p" / "lib" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "etc" / "p").mkdir(parents=True)
+    for name in ("token", "settings"):  # of which dpkg itself removes the settings
+        (tmp_path / "etc" / "p" / name).touch()
     if systemd:
         (tmp_path / "run" / "systemd" / "system").mkdir(parents=True)
     environment = {"DPKG_ROOT": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", text, script, *words], env=environment, check=True)
     assert (tmp_path / "asked").read_text().splitlines() == (asked if systemd else [])
     assert (tmp_path / "opt" / "p" / "lib" / "__pycache__").exists() == (script != "prerm")
+    kept = {each.name for each in (tmp_path / "etc" / "p").iterdir()}
+    assert kept == ({"settings"} if words == ["purge"] else {"settings", "token"})
 
 
 @pytest.mark.skipif(not shutil.which("rpmspec"), reason="rpmspec is not installed (Debian: rpm)")
