@@ -108,7 +108,7 @@ class Agent:
         self._end()
 
     def stop(self) -> None:
-        """End :meth:`run` soon."""
+        """End :meth:`run` soon; called by any thread."""
         self._stop.make()
 
     def stop_on(self, *signals: int) -> None:

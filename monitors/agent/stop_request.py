@@ -23,7 +23,7 @@ class StopRequest:
         self._making.setblocking(False)
 
     def make(self) -> None:
-        """Ask to end."""
+        """Ask to end; whoever waits returns soon."""
         with suppress(BlockingIOError):  # so often that nothing more is needed
             self._making.send(b"\0")
 
