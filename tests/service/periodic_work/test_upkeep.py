@@ -128,8 +128,11 @@ def viewed(calls: list[tuple[Any, ...]], *sources: Any) -> Views:
     view = SimpleNamespace(partitions=(SimpleNamespace(state="s1"), SimpleNamespace(state="s2")), made_at=5.0)
     view.load_names = dict
     clusters: Any = Noted(calls, "clusters", refresh=view, newest_loads="loads")
-    clusters.view = view
-    store: Any = SimpleNamespace(loads=Noted(calls, "loads", newest="newest"))
+    clusters.view, clusters.seen_at = view, {}
+    told = ({"scheduler": "c"}, {"scheduler": "d"}, {}, {"scheduler": "c"})
+    runs = [SimpleNamespace(extra=extra, nodes=(f"n{number}",)) for number, extra in enumerate(told)]
+    ran = Noted(calls, "runs", all=[SimpleNamespace(run=run) for run in runs])
+    store: Any = SimpleNamespace(loads=Noted(calls, "loads", newest="newest"), runs=ran)
     parts: Any = {name: Noted(calls, name) for name in ("history", "forecaster", "models", "metrics")}
     queues: Any = Noted(calls, "queues", put="waiting")
     clock: Any = Noted(calls, "clock", now=5.0)
@@ -193,6 +196,17 @@ def test_the_first_view_is_of_new_loads_and_of_all_schedulers_and_goes_to_histor
         ("clock.mind",), ("clock.now",), ("clusters.refresh", 5.0, "prepare"), ("history.note", partitions, made_at),
         ("clusters.newest_loads",), ("forecaster.note", "loads", made_at),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_scheduler_that_has_not_answered_has_the_nodes_of_its_last_runs(
+    seen: bool, calls: list[tuple[Any, ...]]
+) -> None:
+    found = viewed(calls, source(calls))
+    found._clusters.seen_at = {"c": 5.0} if seen else {"d": 5.0}  # type: ignore[misc]
+    found.make()
+    expected = [("runs.all", ("last", views.LAST_RUNS)), ("clusters.expect", "c", {"n0", "n3"})]
+    assert [each for each in calls if each[0] in ("runs.all", "clusters.expect")] == ([] if seen else expected)
 
 
 def test_loads_are_forecast_of_the_partitions_of_the_view_with_rests(calls: list[tuple[Any, ...]]) -> None:
