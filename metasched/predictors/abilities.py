@@ -84,6 +84,22 @@ def layouts_of(predictor: Predictor) -> frozenset[tuple[int | None, int]]:
     return found
 
 
+class UsualLoad(NamedTuple):
+    """What replaces a load that was not measured: its median, and the standard deviation of its logarithm."""
+
+    median: float
+    spread: float
+
+
+def usual_loads(predictor: Predictor) -> tuple[UsualLoad, UsualLoad] | None:
+    """CPU (share of a processor) and bandwidth (Mbit/s) with which a predictor learns runs whose loads are not known.
+
+    None if these are the loads of idle nodes, see ``Run.request``.
+    """
+    found: tuple[UsualLoad, UsualLoad] | None = getattr(predictor, "usual_loads", None)
+    return found
+
+
 def expect_few(predictor: Predictor, problem_size: float, points: Sequence[tuple[int, float, float]]) -> list[float]:
     """Expected execution times (s) of one size at a few points, which a predictor may know without arrays.
 

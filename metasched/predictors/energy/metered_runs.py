@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from metasched.arrays import Floats
+from metasched.predictors.abilities import UsualLoad
 from metasched.predictors.memory.representable import LARGEST_DIGITS
-from metasched.records import Run
+from metasched.predictors.memory.window import measured
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, Run
 
 #: Mean powers that many times off those of the other runs are errors of the meter.
 MISREAD = 30.0
@@ -32,8 +34,15 @@ def misread(runs: Sequence[Run]) -> list[bool]:
     return [bool(each) for each in (off > math.log(MISREAD)) | (np.abs(energies) > LARGEST_DIGITS * math.log(10.0))]
 
 
-def conditions(runs: Sequence[Run]) -> Floats:
-    """Logarithms of N, P, CPU and bandwidth of runs, shape (n, 4)."""
-    asked = [run.request for run in runs]
-    rows = [(each.problem_size, each.processors, each.available_cpu, each.available_bandwidth) for each in asked]
-    return np.log(np.array(rows, dtype=np.float64))
+def conditions(runs: Sequence[Run], usual: Sequence[UsualLoad] = ()) -> Floats:
+    """Logarithms of N, P, CPU and bandwidth of runs, shape (n, 4).
+
+    Parameters
+    ----------
+    runs : one or more.
+    usual : CPU and bandwidth where they were not measured; by default those of idle nodes.
+    """
+    cpu, bandwidth = (load.median for load in usual) if usual else (IDLE_CPU, IDLE_BANDWIDTH)
+    known = measured(runs)
+    loads = np.where(np.isnan(known.cpu), cpu, known.cpu), np.where(np.isnan(known.bw), bandwidth, known.bw)
+    return np.asarray(np.log(np.stack([known.problem_size, known.processors, *loads], axis=1)))

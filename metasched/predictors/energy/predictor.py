@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import Plan, PowerTerm
+from metasched.predictors.abilities import Plan, PowerTerm, UsualLoad
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
 from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.energy.clock import Clock, at_clock, frequencies, paces
@@ -221,7 +221,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         runs = self._metered(times)
         if not runs:
             return None
-        points, frequency = conditions(runs), frequencies([run.settings.frequency for run in runs])
+        points, frequency = conditions(runs, times.usual_loads), frequencies([run.settings.frequency for run in runs])
         watts = np.array([(run.energy or math.nan) / run.execution_time for run in runs])
         share = np.empty(len(runs))
         places: dict[Settings, list[int]] = {}
@@ -290,6 +290,11 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
     def layouts(self) -> frozenset[tuple[int | None, int]]:
         """Processes per node and threads of the runs learned, where they differ."""
         return self.times.layouts
+
+    @property
+    def usual_loads(self) -> tuple[UsualLoad, UsualLoad]:
+        """CPU and bandwidth with which runs are learned where they were not measured."""
+        return self.times.usual_loads
 
     @property
     def teaching(self) -> tuple[Run, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import Plan, PowerTerm
+from metasched.predictors.abilities import Plan, PowerTerm, UsualLoad
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
 from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.formulas.searched import searched_list
@@ -80,6 +80,12 @@ class RobustPredictor(RobustLearner, ByColumns):
             return frozenset()
         every = [run.settings for run in (*self.lent, *self.window)]
         return frozenset((each.processes_per_node, each.threads) for each in every)
+
+    @property
+    def usual_loads(self) -> tuple[UsualLoad, UsualLoad]:
+        """CPU and bandwidth with which runs are learned where they were not measured."""
+        loads = self.state.model.loads
+        return UsualLoad(loads.cpu, loads.cpu_spread), UsualLoad(loads.bandwidth, loads.bandwidth_spread)
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict the execution time (s) of one run, with its interval at ``level``."""
