@@ -46,8 +46,8 @@ OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtim
                "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
                "requested_time", "nodes_allocated": "nodes", "args": "arguments"}  # fmt: skip
 REQUIRED = ("submit_time", "run_time", "processors")
-#: What programs write in a CSV file where a number is not known: Python, R, SQL.
-UNKNOWN = ("", "none", "na", "null")
+#: What programs write in a CSV file where a number is not known, or there is none: Python, R, SQL, spreadsheets, Slurm.
+UNKNOWN = ("", "none", "na", "null", "n/a", "unlimited", "infinite", "partition_limit")
 
 TORN = "torn or unreadable"
 NOT_RUN = "never ran"
@@ -71,6 +71,12 @@ TELESCOPED = "with a separator in the name (mended)"
 class Columns:
     """The columns of a log while it is read; a row costs some hundred bytes.
 
+    Parameters
+    ----------
+    wrong : how often each defect was met.
+    capacity : processors of the cluster, 0 if the log does not state them.
+    unread : the first cell that could not be read, to be named where no job could.
+
     >>> columns = Columns()
     >>> columns.add("1", 0.0, 60.0, 4, 300.0, {"user": "ada"})
     True
@@ -83,6 +89,7 @@ class Columns:
 
     wrong: Counter[str] = field(default_factory=Counter)
     capacity: int = 0
+    unread: str = ""
     _numbers: array[float] = field(default_factory=lambda: array("d"))
     _codes: array[int] = field(default_factory=lambda: array("q"))
     _names: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in LABELS})
@@ -148,6 +155,7 @@ class Columns:
         """
         if not self._numbers:
             said = "; ".join(f"{count} {reason}" for reason, count in self.wrong.items())
+            said += f", {self.unread}" if self.unread else ""
             raise InputError(f"holds no job that ran{f' ({said})' if said else ''}, expected some")
         numbers = np.frombuffer(self._numbers, dtype=np.float64).reshape(-1, 5)
         codes = np.frombuffer(self._codes, dtype=np.int64).reshape(-1, len(LABELS))
@@ -249,14 +257,15 @@ def _read_csv(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> N
     for cells in _rows_of_csv(rest, len(names), columns.wrong):
         try:
             columns.add(
-                cells[job].strip() if job >= 0 else "", _moment(cells[submit]), _number(cells[run]),
-                _number(cells[processors]), _number(cells[request]) if request >= 0 else math.nan,
+                cells[job].strip() if job >= 0 else "", _moment(cells[submit]), _seconds(cells[run]),
+                _number(cells[processors]), _seconds(cells[request]) if request >= 0 else math.nan,
                 _with_state({label: cells[where].strip() for label, where in labels})
                 | ({"numbers": in_arguments(cells[arguments])} if arguments >= 0 else {}),
-                _number(cells[wait]) if wait >= 0 else math.nan,
+                _seconds(cells[wait]) if wait >= 0 else math.nan,
             )  # fmt: skip
-        except ValueError:
+        except ValueError as error:
             columns.wrong[TORN] += 1
+            columns.unread = columns.unread or str(error)
 
 
 def _rows_of_csv(lines: Iterator[str], size: int, wrong: Counter[str]) -> Iterator[list[str]]:
@@ -425,12 +434,20 @@ def _number(text: str) -> float:
     except ValueError:
         if text.strip().lower() in UNKNOWN:
             return math.nan
-        raise
+        raise ValueError(f"such as {text.strip()[:40]!r} for a number") from None
+
+
+def _seconds(text: str) -> float:
+    """The seconds in a cell, also if they are written as a span like 1-12:00:00; otherwise as :func:`_number`."""
+    found = span(text) if ":" in text else None
+    return _number(text) if found is None else found
 
 
 def _moment(text: str) -> float:
-    """The time in a cell, in seconds or as an ISO date (:func:`clock`); not a number for none."""
+    """The time in a cell, in seconds or as an ISO date (:func:`clock`); ValueError where it is neither."""
     try:
         return float(text)
     except ValueError:
-        return clock(text.strip())
+        if math.isnan(found := clock(text.strip())):
+            raise ValueError(f"such as {text.strip()[:40]!r} for seconds or an ISO date") from None
+        return found

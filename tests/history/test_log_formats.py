@@ -211,6 +211,29 @@ def test_cells_as_other_programs_write_them_are_understood() -> None:
     assert log.wrong["torn or unreadable"] == 2
 
 
+@pytest.mark.parametrize("none", ["UNLIMITED", "Partition_Limit", "infinite", "N/A"])
+def test_limits_as_slurm_writes_them_lose_no_job_of_a_table(none: str) -> None:
+    rows = ["0,00:01:30,1,1-02:00:00,00:10", f"1,90,1,{none},10", "2,90,1,93600,10"]
+    log = read_log(["submit_time,run_time,processors,timelimit,wait", *rows])
+    assert log.run_time.tolist() == [90.0] * 3
+    np.testing.assert_array_equal(log.requested_time, [93600.0, np.nan, 93600.0])
+    assert log.wait.tolist() == [10.0] * 3
+    assert dict(log.wrong) == {"without a request (kept)": 1}
+
+
+@pytest.mark.parametrize(
+    ("cells", "named"),
+    [
+        ('0,"12,5",1', "such as '12,5' for a number"),
+        ("31.12.2025 12:00,5,1", "such as '31.12.2025 12:00' for seconds or an ISO date"),
+        ("0,1:2:3:4,1", "such as '1:2:3:4' for a number"),
+    ],
+)
+def test_where_no_job_can_be_read_the_first_cell_that_cannot_is_named(cells: str, named: str) -> None:
+    with pytest.raises(InputError, match=rf"^holds no job that ran \(2 torn or unreadable, {named}\), expected some$"):
+        read_log(["submit_time,run_time,processors", cells, "x,5,1"])
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
