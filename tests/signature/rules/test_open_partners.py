@@ -171,6 +171,15 @@ def test_waits_that_no_run_put_to_the_test_are_named_with_the_run_that_would(
     assert len(open_rules(application, [128, 200])) == len(said)
 
 
+def test_waits_that_do_not_say_for_how_many_messages_are_left_to_statistics() -> None:
+    def silent(rank: int, n: int) -> list[Action]:
+        return [("waitall", ()) if name == "waitall" else (name, of) for name, of in waited_each_time(rank, n)]
+
+    found = fit([run(silent, n) for n in ODD])
+    assert {*found.unruled} >= {"isend", "irecv"}
+    assert sound(found.application, 100).events
+
+
 def test_rules_of_partners_that_some_lack_are_written_and_read() -> None:
     known = fit([run(started_prefix_sums, n) for n in (12, 24, 48)]).application
     again = Application.of(known.as_dict())
