@@ -152,18 +152,14 @@ class Sided:
     def places(self, sides: tuple[int, ...]) -> Places:
         """Where each action stands in a grid."""
 
-        def count_of(repeat: Repeat, steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
+        def count_of(repeat: Repeat, steps: Ints, counts: Ints) -> Ints:
             if repeat.number in self.guards:
                 dimension, guard = self.guards[repeat.number]
-                return int(holds(guard, sides[dimension]))
-            return self.counts[repeat.number]
+                return np.full(len(steps), int(holds(guard, sides[dimension])))
+            return np.full(len(steps), self.counts[repeat.number])
 
         places, _ = laid_out(self.program, count_of)
-        places.leaves = [
-            [row[: 1 + len(leaf.loops)] for row in rows]
-            for leaf, rows in zip(self.program.leaves, places.leaves, strict=True)
-        ]
-        return places
+        return places.without_counts(self.program)
 
     def shapes(self, sides: tuple[int, ...]) -> Ints:
         """The shapes of the actions in a grid, in order."""
@@ -171,7 +167,7 @@ class Sided:
         size = sum(len(rows) for rows in places.leaves)
         found = np.zeros(size, dtype=np.int64)
         for leaf, rows in zip(self.program.leaves, places.leaves, strict=True):
-            found[[row[0] for row in rows]] = leaf.shape
+            found[rows[:, 0]] = leaf.shape
         return found
 
 

@@ -18,7 +18,7 @@ from metasched.signature.rules.attributes import with_grid
 from metasched.signature.rules.presence import presence
 from metasched.signature.rules.roles import TREES, cells
 from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
-from metasched.signature.traces.matching import Places, Repeat, laid_out
+from metasched.signature.traces.matching import MOST_LAID_OUT, Places, Repeat, laid_out
 from metasched.signature.traces.parts import spliced, turns
 from metasched.signature.traces.trace import Trace
 
@@ -141,7 +141,7 @@ def _spliced(application: Application, count: int) -> Sample:
     places, _ = positions(application, role, 0, count)
     inside: list[dict[int, Sequence[NDArray[np.int32]]]] = [{} for _ in range(count)]
     for leaf, part in application.parts.items():
-        marks = [row[0] for row in places.leaves[leaf]]
+        marks = places.leaf(leaf)[0].tolist()
         if not marks:
             continue
         made = _sampled(part, count, 0, 0, actions).trace.processes
@@ -232,10 +232,10 @@ def _role(
     tables: dict[int, Ints] = {}
     repeats = {each.number: each for each in role.program.repeats}
     for leaf in role.program.leaves:
-        rows = places.leaves[leaf.number]
-        if not rows:
+        table = places.leaves[leaf.number]
+        if not len(table):
             continue
-        whole[leaf.number] = table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+        whole[leaf.number] = table
         shapes[table[:, 0]] = leaf.shape
         if turns[0]:
             table = table[_some(table, [_longest(repeats[loop], *turns) for loop in leaf.loops])]
@@ -273,12 +273,12 @@ def positions(application: Application, role: Role, rank: int, count: int) -> tu
     """
     sides = TOPOLOGIES[application.topology](count)
 
-    def count_of(repeat: Repeat, steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
+    def count_of(repeat: Repeat, steps: Ints, counts: Ints) -> Ints:
         named = {"n": np.full(1, float(count)), "r": np.full(1, float(rank))}
-        named |= {f"i{place}": np.full(1, float(step)) for place, step in enumerate(steps)}
-        named |= {f"c{place}": np.full(1, float(each)) for place, each in enumerate(counts)}
+        named |= {f"i{place}": step.astype(np.float64) for place, step in enumerate(steps.T)}
+        named |= {f"c{place}": each.astype(np.float64) for place, each in enumerate(counts.T)}
         value = role.counts[repeat.number](with_grid(named, sides), count)
-        return int(max(float(np.ravel(value)[0]), 0.0))
+        return np.broadcast_to(np.clip(value, 0.0, MOST_LAID_OUT + 1), len(steps)).astype(np.int64)
 
     try:
         return laid_out(role.program, count_of)

@@ -281,8 +281,10 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
                     name = run.trace.table.shapes[run.trace.table.shape[action]].name
                     add(wrong, name, int(many), int(many) * run.seconds[action])
                 continue
-            pairs, times = np.unique(np.stack([mine, theirs]), axis=1, return_counts=True)
-            for (one, other), many in zip(pairs.T.tolist(), times.tolist(), strict=True):
+            # Both numbers as one are sorted many times faster than pairs are.
+            known = len(run.trace.table.shape)
+            pairs, times = np.unique(mine.astype(np.int64) * known + theirs, return_counts=True)
+            for one, other, many in zip(*(each.tolist() for each in (*np.divmod(pairs, known), times)), strict=True):
                 shape = run.trace.table.shapes[run.trace.table.shape[other]]
                 if not _given_back(made, one, run.trace, other, shape.name in AMOUNTS):
                     add(wrong, shape.name, many, many * run.seconds[other])

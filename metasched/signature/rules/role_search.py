@@ -64,10 +64,10 @@ def _same_in_all(program: Program, places: Mapping[int, Places]) -> bool:
             totals: dict[tuple[int, ...], int] = {}
             for place, each in places.items():
                 for loop in (inner.number, *rest):
-                    for row in each.repeats[loop]:
+                    for row in each.repeats[loop].tolist():
                         around = place, *row[:depth]
                         totals[around] = totals.get(around, 0) + row[-1]
-            counts = {row[-1] for each in places.values() for row in each.repeats[outer.number]}
+            counts = {count for each in places.values() for count in each.repeats[outer.number][:, -1].tolist()}
             if len({*totals.values()}) == 1 < len(counts):
                 return True
     return False
@@ -186,7 +186,7 @@ class RoleSearch:
                 place: likened(program, trees[place]) or matched(program, sequences[place].tolist()) for place in seen
             }
             places = {place: each for place, each in found.items() if each is not None}
-            shown = all(any(each.leaves[leaf.number] for each in places.values()) for leaf in program.leaves)
+            shown = all(any(each.leaves[leaf.number].size for each in places.values()) for leaf in program.leaves)
             if len(places) == len(found) and shown:
                 break
         else:
@@ -251,7 +251,7 @@ class RoleSearch:
         dimensions = len(sides[min(sides)])
         self.search.grids.append(topology)
         where = {
-            leaf.number: {place: each for place, each in places.items() if each.leaves[leaf.number]}
+            leaf.number: {place: each for place, each in places.items() if each.leaves[leaf.number].size}
             for leaf in program.leaves
         }
         rules: dict[int, Rule] = {}

@@ -113,7 +113,7 @@ class RuleSearch:
         of: list[int] = []
         depth = len(program.repeats[repeat].loops)
         for place, each in places.items():
-            table = np.array(each.repeats[repeat], dtype=np.float64).reshape(-1, depth + 1)
+            table = each.repeats[repeat].astype(np.float64)
             if not len(table):
                 continue
             table = table[spread(len(table), 4 * PLACES)]
@@ -433,7 +433,7 @@ def counts_around(program: Program, loops: tuple[int, ...], places: Places, step
     """How often the loops around an action ran, one column a loop, for each row of steps."""
     columns = []
     for depth, loop in enumerate(loops):
-        table = np.array(places.repeats[loop], dtype=np.float64).reshape(-1, depth + 1)
+        table = places.repeats[loop].astype(np.float64)
         if np.all(table[:, -1] == table[0, -1]):
             columns.append(np.full(len(steps), table[0, -1]))
             continue

@@ -30,8 +30,8 @@ class Repeat:
 
 
 Part = Leaf | Repeat
-#: How often a loop runs: by the loop, the steps and the counts of those around it.
-CountOf = Callable[[Repeat, tuple[int, ...], tuple[int, ...]], int]
+#: How often a loop runs each time: by the loop, the steps and the counts of those around it, one row each time.
+CountOf = Callable[[Repeat, Ints, Ints], Ints]
 
 
 @dataclass
@@ -74,22 +74,22 @@ class Places:
 
     Attributes
     ----------
-    leaves : of each leaf, positions and the steps of the loops around it, one after another.
-    repeats : of each loop, the steps of the loops around it and how often it ran.
+    leaves : of each leaf, positions and the steps of the loops around it, an array of shape (k, 1 + loops).
+    repeats : of each loop, the steps of the loops around it and how often it ran, of shape (k, loops + 1).
     """
 
-    leaves: list[list[tuple[int, ...]]]
-    repeats: list[list[tuple[int, ...]]]
+    leaves: list[Ints]
+    repeats: list[Ints]
 
     def leaf(self, number: int) -> tuple[Ints, Ints]:
         """Positions, shape (k,), and steps, shape (k, loops), of a leaf."""
-        table = np.array(self.leaves[number], dtype=np.int64)
-        table = table.reshape(len(self.leaves[number]), -1) if table.size else np.zeros((0, 1), dtype=np.int64)
+        table = self.leaves[number]
         return table[:, 0], table[:, 1:]
 
-
-class _Stop(Exception):  # noqa: N818 - ends a search, no error
-    pass
+    def without_counts(self, program: Program) -> Places:
+        """The places without the counts of loops that :func:`laid_out` puts behind the steps of each action."""
+        leaves = [table[:, : 1 + len(leaf.loops)] for leaf, table in zip(program.leaves, self.leaves, strict=True)]
+        return Places(leaves, self.repeats)
 
 
 def matched(program: Program, sequence: Sequence[int]) -> Places | None:
@@ -98,9 +98,10 @@ def matched(program: Program, sequence: Sequence[int]) -> Places | None:
     >>> from metasched.signature.traces.folding import folded
     >>> places = matched(program_of(folded([1, 2, 2, 2, 3])), [1, 2, 2, 3])
     >>> places.repeats, places.leaf(1)[0].tolist()
-    ([[(2,)]], [1, 2])
+    ([array([[2]])], [1, 2])
     """
-    places = Places([[] for _ in program.leaves], [[] for _ in program.repeats])
+    leaves: list[list[tuple[int, ...]]] = [[] for _ in program.leaves]
+    repeats: list[list[tuple[int, ...]]] = [[] for _ in program.repeats]
     size = len(sequence)
 
     def run(parts: tuple[Part, ...], at: int, steps: tuple[int, ...]) -> int:
@@ -108,24 +109,33 @@ def matched(program: Program, sequence: Sequence[int]) -> Places | None:
             if isinstance(part, Leaf):
                 if at >= size or sequence[at] != part.shape:
                     return -1
-                places.leaves[part.number].append((at, *steps))
+                leaves[part.number].append((at, *steps))
                 at += 1
                 continue
             count = 0
             while True:
-                marks = [len(each) for each in places.leaves], [len(each) for each in places.repeats]
+                marks = [len(each) for each in leaves], [len(each) for each in repeats]
                 after = run(part.body, at, (*steps, count)) if _may_begin(part, sequence, at, size) else -1
                 # A turn in which no inner loop runs would be followed by as many more of them as one likes.
                 if after <= at:
-                    for kept, lists in zip(marks, (places.leaves, places.repeats), strict=True):
+                    for kept, lists in zip(marks, (leaves, repeats), strict=True):
                         for length, each in zip(kept, lists, strict=True):
                             del each[length:]
                     break
                 at, count = after, count + 1
-            places.repeats[part.number].append((*steps, count))
+            repeats[part.number].append((*steps, count))
         return at
 
-    return places if run(program.parts, 0, ()) == size else None
+    if run(program.parts, 0, ()) != size:
+        return None
+    return Places(
+        [_table(rows, len(each.loops)) for each, rows in zip(program.leaves, leaves, strict=True)],
+        [_table(rows, len(each.loops)) for each, rows in zip(program.repeats, repeats, strict=True)],
+    )
+
+
+def _table(rows: Sequence[tuple[int, ...]], loops: int) -> Ints:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), loops + 1)
 
 
 def _may_begin(repeat: Repeat, sequence: Sequence[int], at: int, size: int) -> bool:
@@ -185,7 +195,7 @@ def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
     >>> from metasched.signature.traces.folding import folded
     >>> places = likened(program_of(folded([1, 2, 2, 2, 3])), folded([1, 2, 2, 3]))
     >>> places.repeats, places.leaf(1)[0].tolist()
-    ([[(2,)]], [1, 2])
+    ([array([[2]])], [1, 2])
     """
     counts: dict[int, int] = {}
 
@@ -222,12 +232,9 @@ def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
 
     if alike(program.parts, nodes, 0, True) < 0:
         return None
-    places, _ = laid_out(program, lambda repeat, steps, around: counts.get(repeat.number, 0))
+    places, _ = laid_out(program, lambda repeat, steps, around: np.full(len(steps), counts.get(repeat.number, 0)))
     # Whoever lays out knows the counts around each action; here they follow from the loops themselves.
-    places.leaves = [
-        [row[: 1 + len(leaf.loops)] for row in rows] for leaf, rows in zip(program.leaves, places.leaves, strict=True)
-    ]
-    return places
+    return places.without_counts(program)
 
 
 def _flattened(node: Loop) -> Loop | None:
@@ -236,36 +243,95 @@ def _flattened(node: Loop) -> Loop | None:
     return Loop(node.count * inner.count, inner.body) if len(node.body) == 1 and isinstance(inner, Loop) else None
 
 
+#: Most actions that one process may be given.
+MOST_LAID_OUT = 5_000_000
+
+
 def laid_out(program: Program, count_of: CountOf) -> tuple[Places, int]:
     """Lay out a program: the positions of all actions for given loop counts.
 
     Parameters
     ----------
-    count_of : called with a loop, the steps and the counts of the loops around it.
-    """
-    places = Places([[] for _ in program.leaves], [[] for _ in program.repeats])
-    at = 0
+    count_of : called with a loop, the steps and the counts of the loops around it; arrays of shape (times, loops).
 
-    def run(parts: tuple[Part, ...], steps: tuple[int, ...], counts: tuple[int, ...]) -> None:
-        nonlocal at
+    Returns
+    -------
+    places : those of the actions with the counts of the loops around them behind their steps.
+    size : how many actions there are.
+
+    Raises
+    ------
+    ValueError : when there would be more than :data:`MOST_LAID_OUT`.
+
+    Examples
+    --------
+    >>> from metasched.signature.traces.folding import Loop
+    >>> program = program_of((7, Loop(1, (1, Loop(1, (2,))))))
+    >>> places, size = laid_out(program, lambda loop, steps, counts: 1 + steps.sum(axis=1) + (loop.number == 0))
+    >>> size, places.leaves[2].tolist()
+    (6, [[2, 0, 0, 2, 1], [4, 1, 0, 2, 2], [5, 1, 1, 2, 2]])
+    """
+    turns: dict[int, _Turns] = {}
+
+    def measured(parts: tuple[Part, ...], steps: Ints, counts: Ints) -> Ints:
+        """How many actions parts are each time; all times at once, so that it takes no longer where loops are long."""
+        size = np.zeros(len(steps), dtype=np.int64)
         for part in parts:
             if isinstance(part, Leaf):
-                places.leaves[part.number].append((at, *steps, *counts))
-                at += 1
-                if at > MOST_LAID_OUT:
-                    raise _Stop
+                size += 1
                 continue
-            count = count_of(part, steps, counts)
-            places.repeats[part.number].append((*steps, count))
-            for step in range(count):
-                run(part.body, (*steps, step), (*counts, count))
+            times = np.minimum(count_of(part, steps, counts), MOST_LAID_OUT + 1) if len(steps) else size
+            if times.sum() > MOST_LAID_OUT:
+                raise ValueError(f"a process would have more than {MOST_LAID_OUT} actions")
+            around = np.repeat(np.arange(times.size), times)
+            step = np.arange(around.size) - np.repeat(np.cumsum(times) - times, times)
+            inside = np.column_stack([steps[around], step]), np.column_stack([counts[around], times[around]])
+            each = measured(part.body, *inside)
+            turns[part.number] = made = _Turns(times, around, *inside, each)
+            size += made.size
+        return size
 
-    try:
-        run(program.parts, (), ())
-    except _Stop:
-        raise ValueError(f"a process would have more than {MOST_LAID_OUT} actions") from None
-    return places, at
+    places = Places([_table((), 0)] * len(program.leaves), [_table((), 0)] * len(program.repeats))
+
+    def put(parts: tuple[Part, ...], at: Ints, steps: Ints, counts: Ints) -> None:
+        for part in parts:
+            if isinstance(part, Leaf):
+                places.leaves[part.number] = np.column_stack([at, steps, counts])
+                at = at + 1
+                continue
+            made = turns[part.number]
+            places.repeats[part.number] = np.column_stack([steps, made.times])
+            begin = (at - np.cumsum(made.size) + made.size)[made.around] + np.cumsum(made.each) - made.each
+            put(part.body, begin, made.steps, made.counts)
+            at = at + made.size
+
+    once = np.zeros((1, 0), dtype=np.int64)
+    size = int(measured(program.parts, once, once)[0])
+    if size > MOST_LAID_OUT:
+        raise ValueError(f"a process would have more than {MOST_LAID_OUT} actions")
+    put(program.parts, np.zeros(1, dtype=np.int64), once, once)
+    return places, size
 
 
-#: Most actions that one process may be given.
-MOST_LAID_OUT = 5_000_000
+@dataclass(frozen=True)
+class _Turns:
+    """The turns of a loop, of all times that it is run.
+
+    Attributes
+    ----------
+    times : how often it turns each time.
+    around : of each turn, which time it belongs to.
+    steps, counts : of each turn those of all loops around what is done in it, with the loop itself.
+    each : how many actions each turn is.
+    """
+
+    times: Ints
+    around: Ints
+    steps: Ints
+    counts: Ints
+    each: Ints
+
+    @property
+    def size(self) -> Ints:
+        """How many actions the loop is each time."""
+        return np.bincount(self.around, self.each, minlength=self.times.size).astype(np.int64)

@@ -131,7 +131,7 @@ def test_what_is_more_or_less_than_a_program_is_not_like_it(nodes: tuple[Any, ..
 def test_a_loop_of_pairs_is_like_one_loop() -> None:
     places = likened(program_of(folded([1, 1, 1, 1, 2])), (Loop(3, (Loop(2, (1,)),)), 2))
     assert places is not None
-    assert places.repeats == [[(6,)]]
+    assert [each.tolist() for each in places.repeats] == [[[6]]]
 
 
 def _pivots(n: int, steps: int) -> Trace:
