@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from benchmarks.signature import many_turns
 from benchmarks.signature.design import CHOSEN, designed, times
 from benchmarks.signature.times import MACHINE
 from metasched.signature.rules.expanding import expanded
@@ -34,16 +35,22 @@ def measured(only: str = "") -> list[dict[str, Any]]:
     """
     entry, known = read_entry(str(MACHINE)), times()
     rows: list[dict[str, Any]] = []
-    for name in (each for each in CHOSEN if only in each):
-        program = designed()[name]
-        traces = [program.trace(n, WORK) for n in program.counts]
+    for name in (each for each in (*CHOSEN, *many_turns.PROGRAMS) if only in each):
+        if name in CHOSEN:
+            program = designed()[name]
+            traces = [program.trace(n, WORK) for n in program.counts]
+        else:
+            traces = many_turns.traces(many_turns.PROGRAMS[name])
         fitting, found = _timed(partial(fit, traces))
-        expanding, large = _timed(partial(expanded, found.application, LARGE))
+        counts = [len(each.processes) for each in traces]
+        # Of many turns the runs themselves are large.
+        expanding, large = _timed(partial(expanded, found.application, LARGE if name in CHOSEN else max(counts)))
         # The machine only says how the time is divided among the phases.
         extracting, _ = _timed(partial(phases_of, large, Machine()))
         events = sum(each.size for each in large.processes)
-        learned = {n: known[name, WORK][n] for n in program.counts}
         blocks = by_blocks(found.application, Hardware(entry, entry))
+        # How long runs took makes no difference to how long it takes to predict.
+        learned = {n: known.get((name, WORK), {}).get(n, 1.0) for n in counts}
         predicting, _ = _timed(partial(predictions, blocks, "blocks", [LARGE], learned, True))
         seconds = (extracting * MILLION / events, fitting, expanding, predicting)
         rows.append({"application": name} | dict(zip(TARGETS, seconds, strict=True)))
