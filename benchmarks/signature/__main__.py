@@ -52,11 +52,10 @@ def main() -> None:
     calibrated.add_argument("--synthetic", action="store_true", help="run synthetic signatures, too")
     calibrated.add_argument("--record", action="store_true", help="replay what is missing in design.csv")
     unruled = verbs.add_parser("without-rule", help="how many intervals are right of programs that follow no rule")
-    unruled.add_argument("--design", action="store_true", help="those that chose how intervals grow")
+    unruled.add_argument("--seed", type=int, default=without_rule.JUDGED, help="that draws the programs")
     arguments = parser.parse_args()
     if arguments.verb == "without-rule":
-        chosen = without_rule.DESIGN if arguments.design else without_rule.JUDGED
-        print("\n".join(without_rule.table(without_rule.held(chosen))))
+        print("\n".join(without_rule.table(without_rule.held(without_rule.drawn(arguments.seed)))))
         return
     if arguments.verb == "intervals":
         if arguments.record:

@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 from benchmarks.signature.machine import built
 from benchmarks.signature.times import MACHINE, learned
 from benchmarks.signature.truth import JUDGED, LEARNED, truth
+from metasched.signature.rules.open_choices import other_applications
 from metasched.signature.times.by_blocks import by_blocks
 from metasched.signature.times.hardware import Hardware
 from metasched.signature.times.prediction import LEVEL, predictions
@@ -40,8 +41,10 @@ def judged(most: int, only: str = "") -> list[dict[str, Any]]:
                     break
                 application = learned(name, Path(folder), program, three)
                 measured = {n: known[name][n] for n in three}
-                engine = by_blocks(application, Hardware(entry, entry))
-                for each in predictions(engine, "blocks", larger, measured, True):
+                here = Hardware(entry, entry)
+                others = [by_blocks(each, here) for each in other_applications(application, larger)]
+                engine = by_blocks(application, here)
+                for each in predictions(engine, "blocks", larger, measured, True, others=others):
                     true, (low, high) = known[name][each.processes], each.interval
                     error = each.execution_time / true - 1.0
                     row = {"application": name, "learned": three, "processes": each.processes, "error": error}

@@ -19,6 +19,7 @@ from benchmarks.signature.applications import APPLICATIONS, Judged
 from benchmarks.signature.machine import replayed
 from benchmarks.signature.times import MACHINE, synthetic_result
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.open_choices import other_applications
 from metasched.signature.synthetic.result import by_synthetic
 from metasched.signature.times.by_blocks import by_blocks
 from metasched.signature.times.hardware import Hardware
@@ -101,7 +102,9 @@ def intervals(synthetic: bool) -> list[dict[str, Any]]:
             application = fit([one.trace(n, work) for n in one.counts]).application
             learned = {n: measured[n] for n in one.counts}
             counts = [n for n in CHOSEN[name] if n in measured]
-            found = predictions(by_blocks(application, Hardware(entry, entry)), "blocks", counts, learned, True)
+            here = Hardware(entry, entry)
+            others = [by_blocks(each, here) for each in other_applications(application, counts)]
+            found = predictions(by_blocks(application, here), "blocks", counts, learned, True, others=others)
             if synthetic:
                 rehearsed = max(one.counts)
                 results = {str(n): synthetic_result(application, n, Path(folder)) for n in (rehearsed, *counts)}
@@ -110,8 +113,9 @@ def intervals(synthetic: bool) -> list[dict[str, Any]]:
             rows += [
                 {
                     "application": name, "work": work, "processes": each.processes, "engine": each.engine,
-                    "error": log(each.execution_time / measured[each.processes]),
-                    "half-width": log(each.interval[1] / each.execution_time),
+                    "error": (error := log(each.execution_time / measured[each.processes])),
+                    # To the side of the true time.
+                    "half-width": abs(log(each.interval[int(error < 0.0)] / each.execution_time)),
                 }
                 for each in found
             ]  # fmt: skip

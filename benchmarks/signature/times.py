@@ -23,6 +23,7 @@ from metasched.records import InputError, Request, Run
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.open_choices import other_applications
 from metasched.signature.synthetic.result import Result, by_synthetic
 from metasched.signature.times.by_blocks import by_blocks
 from metasched.signature.times.hardware import Hardware
@@ -229,7 +230,9 @@ def _answered(
         row[way], row[f"{way} interval"] = found.execution_time, found.interval
         row[f"{way} seconds"] = time.monotonic() - begin
 
-    ask("blocks", lambda: predictions(by_blocks(application, hardware), "blocks", [n], measured, True)[0])
+    others = [by_blocks(each, hardware) for each in other_applications(application, [n])]
+    blocks = by_blocks(application, hardware)
+    ask("blocks", lambda: predictions(blocks, "blocks", [n], measured, True, others=others)[0])
 
     def synthetic() -> Prediction:
         rehearsed = max(measured)

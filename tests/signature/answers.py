@@ -17,7 +17,8 @@ from metasched.records import InputError
 from metasched.signature.rules.expanding import expanded, sampled
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.irregular import statistical
-from metasched.signature.rules.reporting import equations, open_rules, valid_counts
+from metasched.signature.rules.open_choices import open_rules
+from metasched.signature.rules.reporting import equations, valid_counts
 from metasched.signature.synthetic.collective_times import MEASURED, Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.plan import planned

@@ -14,7 +14,8 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption, grouped, whole_numbers
 from metasched.cli.written_files import WRITTEN
 from metasched.records import InputError
-from metasched.signature.rules.reporting import caveats, checked_count, open_rules
+from metasched.signature.rules.open_choices import open_rules, other_applications
+from metasched.signature.rules.reporting import caveats, checked_count
 from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
 
@@ -77,8 +78,8 @@ def predict_verb(
 ) -> None:
     """Predict execution times for numbers of processes that were not run."""
     known, document = read_application(application)
-    name, predicts, tried = engine.of(known, measured_in(document, application))
-    found = _answered(known, document, name, predicts, counts_from(processes), tried)
+    chosen = engine.of(known, measured_in(document, application))
+    found = _answered(known, document, engine, chosen, counts_from(processes))
     warnings = _warnings(known, document, found)
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
@@ -105,11 +106,11 @@ def plot_verb(
 
     known, document = read_application(application)
     measured = dict(sorted(measured_in(document, application).items()))
-    name, predicts, tried = engine.of(known, measured)
-    counts = sorted({*tried, *counts_from(processes)})
+    chosen = engine.of(known, measured)
+    counts = sorted({*chosen[2], *counts_from(processes)})
     if len(counts) < 2:
         raise InputError(f"--processes is {processes}, expected at least two numbers for a curve")
-    found = _answered(known, document, name, predicts, counts, tried)
+    found = _answered(known, document, engine, chosen, counts)
     times = np.array([each.execution_time for each in found])
     # Speedup is relative to the smallest count, which is taken to scale ideally up to there.
     known_times = dict(zip(counts, times.tolist(), strict=True)) | measured
@@ -153,19 +154,22 @@ def _measured_engine(
 def _answered(
     known: Application,
     document: dict[str, Any],
-    name: str,
-    engine: Engine,
+    options: EngineOptions,
+    chosen: tuple[str, Engine, dict[int, float]],
     counts: list[int],
-    measured: dict[int, float],
 ) -> list[Prediction]:
     """Predictions for numbers of processes for which the rules are valid."""
     from metasched.signature.times.prediction import predictions
 
     for count in counts:
         checked_count(known, count)
+    name, engine, measured = chosen
     with output.working("predicting"):
+        # The results of synthetic signatures are of the rules that were taken.
+        applications = [] if options.synthetic else other_applications(known, counts)
+        others = [options.of(each, {})[1] for each in applications]
         ruled = not document.get("without_rule")
-        return predictions(engine, name, counts, measured, corrected=name == "blocks", ruled=ruled)
+        return predictions(engine, name, counts, measured, name == "blocks", ruled, others)
 
 
 def _warnings(known: Application, document: dict[str, Any], found: Sequence[Prediction]) -> list[str]:

@@ -58,7 +58,8 @@ def fit_verb(
     from metasched.signature.computation.instruction_table import instruction_table
     from metasched.signature.computation.measurable_points import paces
     from metasched.signature.rules.fitting import fit
-    from metasched.signature.rules.reporting import equations, open_rules, valid_counts, weights
+    from metasched.signature.rules.open_choices import open_rules
+    from metasched.signature.rules.reporting import equations, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     _check_kinds(documents, signatures)
@@ -157,7 +158,8 @@ def expand_verb(
     """Write the trace for more processes, in SimGrid's format."""
     from metasched.signature.computation.instruction_table import instruction_table
     from metasched.signature.rules.expanding import lines, sound
-    from metasched.signature.rules.reporting import caveats, checked_count, open_rules
+    from metasched.signature.rules.open_choices import open_rules
+    from metasched.signature.rules.reporting import caveats, checked_count
 
     known, document = read_application(application)
     checked_count(known, processes)

@@ -1,42 +1,23 @@
-"""Reports of rules: the equations of each action, the valid process counts, and open alternatives."""
+"""Reports of rules: the equations of each action, the valid process counts, and what to know before relying on them."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from metasched.records import InputError
-from metasched.signature.equations.expressions import CARRIED, Env, Expression, place_on
 from metasched.signature.equations.local_equations import local_equation
 from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares
 from metasched.signature.equations.transforms import weight_form
 from metasched.signature.rules.application import Application
-from metasched.signature.rules.attributes import Attribute, with_grid
-from metasched.signature.rules.expanding import sampled
-from metasched.signature.rules.presence import OPEN
-from metasched.signature.traces.actions import AMOUNTS, BYTE
 from metasched.signature.traces.trace import Trace
 from metasched.signature.traces.unrecorded import lacking
 
 #: Counts at which a grid that the runs left open is compared with others.
 COMPARED = (2, 4_096)
-#: Runs that would decide between rules have fewer processes.
-DECIDING = 257
-#: The same of runs that have to be expanded to see it.
-SMALL = 33
-#: Turns of an inner loop that are expanded then: more than the rounds, one for each doubling of the processes.
-MOST_ROUNDS = 32
-#: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
-LARGEST_NUMBER = 8
-#: What divides by n, by a root of it or by a side.
-QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
 
 
 def _square(n: int) -> bool:
@@ -64,7 +45,7 @@ KINDS: dict[str, Callable[[int], bool]] = {
 }
 
 
-def _words(application: Application) -> set[str]:
+def words_of(application: Application) -> set[str]:
     """The names that occur in the rules of an application, each once."""
     expressions = (one for each in application.attributes() for part in each.parts() for one in part.expressions)
     return {atom for expression in expressions for _, atom in expression.terms}
@@ -72,7 +53,7 @@ def _words(application: Application) -> set[str]:
 
 def possible_counts(application: Application, counts: Iterable[int]) -> Iterator[int]:
     """Those of some counts where all roots and logarithms that rules take are whole, and all grids possible."""
-    words, grids = " ".join(_words(application)), _grids(application)
+    words, grids = " ".join(words_of(application)), grids_of(application)
     asked = {
         _square: asks_for_squares(application.learned, grids) or "sqrt(n)" in words,
         _cube: "cbrt(n)" in words,
@@ -87,7 +68,8 @@ def possible_counts(application: Application, counts: Iterable[int]) -> Iterator
     )
 
 
-def _grids(application: Application) -> set[str]:
+def grids_of(application: Application) -> set[str]:
+    """The grids that occur in the rules of an application, and those of its roles."""
     own = {part.topology for each in application.attributes() for part in each.parts()}
     return {each.topology for each in application.each()} | (own - {""})
 
@@ -127,146 +109,6 @@ def checked_count(application: Application, count: int) -> None:
     raise InputError(
         f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {nearest}"
     )
-
-
-def open_rules(application: Application, counts: Iterable[int] | None = None) -> list[str]:
-    """What the runs left open of grids, of waits for nothing and of shares, and the smallest run that would decide.
-
-    Parameters
-    ----------
-    application : with the rules that were chosen.
-    counts : only the choices on which runs of these numbers of processes depend; all where None.
-    """
-    asked, found = None if counts is None else [*counts], []
-    for name in sorted(_grids(application)):
-        same = [
-            other
-            for other, sides in TOPOLOGIES.items()
-            if other != name
-            and not other.startswith(("greedy", "simgrid"))
-            and all(sides(n) == TOPOLOGIES[name](n) for n in application.learned)
-        ]
-        for other in same[:1]:
-            differ = partial(_other_sides, name, other)
-            deciding = next(filter(differ, range(2, DECIDING)), 0)
-            if deciding and _matters(differ, asked):
-                found.append(
-                    f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
-                    "would decide"
-                )
-    return found + _open_waits(application, asked) + _open_shares(application, asked)
-
-
-def _open_waits(application: Application, asked: Sequence[int] | None) -> list[str]:
-    """Whether processes wait where they have no request open, which no run showed."""
-    differ = partial(_waits_for_none, application)
-    if OPEN not in _words(application) or any(map(differ, application.learned)) or not _matters(differ, asked):
-        return []
-    deciding = next(filter(differ, possible_counts(application, range(2, SMALL))), 0)
-    if asked is None and not deciding:
-        return []
-    return [
-        "the runs do not tell whether processes call waitall where no request is open: it is assumed that they do"
-        + (f", a run of {deciding} processes would decide" if deciding else "")
-    ]
-
-
-def _waits_for_none(application: Application, count: int) -> bool:
-    """Whether some process would wait for no request at all."""
-    table = sampled(application, count, MOST_ROUNDS, 1).trace.table
-    return any(
-        table.shapes[shape].name.lower() == "waitall" and not numbers[0]
-        for shape, numbers in zip(table.shape, table.numbers, strict=True)
-    )
-
-
-def _matters(differ: Callable[[int], bool], asked: Sequence[int] | None) -> bool:
-    return asked is None or any(map(differ, asked))
-
-
-def _other_sides(name: str, other: str, count: int) -> bool:
-    """Whether a grid has other sides than another that is possible too."""
-    return bool(TOPOLOGIES[other](count)) and TOPOLOGIES[other](count) != TOPOLOGIES[name](count)
-
-
-def _open_shares(application: Application, asked: Sequence[int] | None) -> list[str]:
-    """Rules that divide, whose quotients were whole in all runs."""
-    found = []
-    possible = [*possible_counts(application, range(*COMPARED))]
-    for action, rule, in_bytes in sorted(_quotients(application), key=str):
-        finer = _finer(rule)
-        differ = partial(_other_value, rule, finer or rule)
-        if finer is not None and not any(map(differ, application.learned)) and _matters(differ, asked):
-            deciding = next(filter(differ, possible), 0)
-            found.append(
-                f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
-                + (f", a run of {deciding} processes would decide" if deciding else "")
-            )
-        uneven = partial(_uneven, rule, _piece(rule, application.learned) if in_bytes else 1)
-        if any(map(uneven, application.learned)) or not _matters(uneven, asked):
-            continue
-        deciding = next(filter(uneven, possible), 0)
-        if deciding:
-            found.append(
-                f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
-                f"of {deciding} processes would decide"
-            )
-    return found
-
-
-def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
-    """Rules of whole numbers that divide something by n or by sides: the action's name, the rule, whether of bytes."""
-    found = set()
-    for part, role in ((each, role) for each in application.each() for role in each.roles.values()):
-        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
-            name = part.shapes[leaf.shape].name
-            in_bytes = rule.numbers[-1:] == (Attribute(expression=Expression(float(BYTE))),)
-            for each in rule.each() if name not in AMOUNTS else ():
-                for one in each.table or (each,):
-                    atoms = [atom for _, atom in one.expression.terms] if one.expression is not None else []
-                    factors = [factor for atom in atoms for factor in atom.split("*")]
-                    if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
-                        # A rule without a grid of its own speaks of that of the part.
-                        one = one if one.topology else replace(one, topology=part.topology)
-                        found.add((name, one, in_bytes))
-    return found
-
-
-def _finer(rule: Attribute) -> Attribute | None:
-    """The share of twice as much in half as large pieces; None where a rule is no share, or its pieces are odd."""
-    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
-    share = re.fullmatch(r"(floor[\dw]):(\d+)", terms[0][1]) if len(terms) == 1 else None
-    if share is None or terms[0][0] % 2:
-        return None
-    return replace(rule, expression=Expression(0.0, ((terms[0][0] / 2, f"{share[1]}:{2 * int(share[2])}"),)))
-
-
-def _at(rule: Attribute, count: int) -> Env:
-    """The names as a rule that divides sees them in the first process."""
-    return with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, TOPOLOGIES[rule.topology](count))
-
-
-def _value(rule: Attribute, count: int, rounded: bool = True) -> float:
-    return float(rule(_at(rule, count), count, rounded)[0])
-
-
-def _other_value(rule: Attribute, other: Attribute, count: int) -> bool:
-    return _value(rule, count) != _value(other, count)
-
-
-def _piece(rule: Attribute, learned: Sequence[int]) -> int:
-    """The bytes of a number of which all messages of the runs hold whole ones, as far as they tell."""
-    return math.gcd(LARGEST_NUMBER, *(round(_value(rule, count)) for count in learned))
-
-
-def _uneven(rule: Attribute, piece: int, count: int) -> bool:
-    """Whether not all that a rule divides comes out even at a count, in pieces of so many bytes."""
-    env = _at(rule, count)
-    terms = rule.expression.terms if rule.expression is not None else ()
-    shares = [share for _, atom in terms for share in re.findall(r"floor([\dw]):(\d+)", atom)]
-    whole = _value(rule, count, rounded=False)
-    left = any(int(size) % place_on(line, env)[0][0] for line, size in shares)
-    return left or abs(whole - round(whole)) >= CARRIED or round(whole) % piece > 0
 
 
 def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:

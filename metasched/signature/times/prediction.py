@@ -6,13 +6,14 @@ Eq. 6: the time is the sum over phases of the time of one execution, in the proc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from metasched.plain_numbers import number_of
+from metasched.records import InputError
 from metasched.signature.times.timed import Engine, PhaseTime, Timed
 
 #: Level of intervals.
@@ -52,9 +53,10 @@ UNKNOWN = {"blocks": Doubt(0.25, 0.66), "replay": Doubt(0.08, 0.0), "synthetic":
 CORRECTION = (0.5, 2.0)
 #: A run that took so many times as long as predicted, or as short, ran on another machine than the engine describes.
 STRANGE = 2.0
-#: By how many times the seconds that statistics miss of what follows no rule grow with each doubling: as the messages
-#: that one process has with all others. Chosen on the first programs of ``benchmarks/signature/without_rule.py``.
-GROWTH = 2.0
+#: By how many times the seconds that statistics miss of what follows no rule grow with each doubling: twice, as the
+#: messages that one process has with all others, and a quarter more, since one run tells how many they are. Chosen on
+#: the design programs of ``benchmarks/signature/without_rule.py``.
+GROWTH = 2.5
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,9 @@ class Prediction:
 
 
 def predictions(
-    engine: Engine, name: str, counts: Sequence[int], measured: Mapping[int, float], corrected: bool, ruled: bool = True
-) -> list[Prediction]:
+    engine: Engine, name: str, counts: Sequence[int], measured: Mapping[int, float], corrected: bool,
+    ruled: bool = True, others: Sequence[Engine] = (),
+) -> list[Prediction]:  # fmt: skip
     """Predict numbers of processes, after a rehearsal on those that were timed.
 
     Parameters
@@ -110,10 +113,11 @@ def predictions(
     measured : execution times of runs (s), by number of processes.
     corrected : whether runs correct what the engine says of messages.
     ruled : whether all calls follow rules. Else what was missed of the runs counts as growing with the processes.
+    others : what tells the times by other rules that the runs allow as well; the interval holds all of them.
     """
     timed = {count: engine(count) for count in sorted({*measured, *counts})}
     learned = sorted(measured)
-    factor, worse, most = 1.0, 1.0, 0.0
+    factor, worse, most, missed = 1.0, 1.0, 0.0, 0.0
     doubt = DOUBT[name] if learned else UNKNOWN[name]
     warnings: tuple[str, ...] = ()
     if learned:
@@ -125,6 +129,8 @@ def predictions(
         misses = {n: _miss(timed[n], by, measured[n]) for n, by in rehearsed}
         worse = max(1.0, *(misses[n] / doubt.of(timed[n], by) for n, by in rehearsed))
         most, at = max((miss, n) for n, miss in misses.items())
+        # Without the factor of messages, which makes up at the traced numbers for what statistics miss at all others.
+        missed = 0.0 if ruled else measured[last] - timed[last].time
         if most > math.log(STRANGE):
             ratio = measured[at] / _time(timed[at], dict(rehearsed)[at])
             warnings = (
@@ -150,16 +156,18 @@ def predictions(
         beyond = max(math.log2(count / learned[-1]), 0.0) if learned else 0.0
         # Another machine is as much another one for more processes: its miss does not grow with them.
         strange = most + math.log(STRANGE) * (1.0 + beyond)
-        off = worse * doubt.of(of_count, factor) * doubt.beyond(beyond)
-        if learned and not ruled:
-            missed = math.expm1(most) * _time(timed[learned[-1]], factor) * GROWTH**beyond
-            off = max(off, math.log1p(missed / time))
-        width = math.exp(min(off, strange))
+        own = doubt.of(of_count, factor) * doubt.beyond(beyond)
+        # What took longer than statistics say takes still longer with more processes; chance may be to either side.
+        longer, shorter = (
+            math.exp(min(max(worse * own, own + math.log1p(abs(missed) * by / time)), strange))
+            for by in (GROWTH**beyond if missed * way > 0 else 1.0 for way in (1.0, -1.0))
+        )
+        times = [time, *(_time(each, factor) for each in _possible(others, count))]
         found.append(
             Prediction(
                 count,
                 time,
-                (time / width, time * width),
+                (min(times) / shorter, max(times) * longer),
                 name,
                 phases,
                 of_count.energy,
@@ -168,6 +176,15 @@ def predictions(
             )
         )
     return found
+
+
+def _possible(engines: Sequence[Engine], count: int) -> Iterator[Timed]:
+    """What those engines tell that have rules for so many processes."""
+    for engine in engines:
+        try:
+            yield engine(count)
+        except InputError:
+            continue
 
 
 def _time(timed: Timed, factor: float) -> float:

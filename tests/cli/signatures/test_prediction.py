@@ -13,13 +13,16 @@ import pytest
 from metasched.cli.app import main
 from metasched.records import Run
 from metasched.signature.rules.expanding import sampled
+from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.open_choices import open_choices
 from metasched.signature.synthetic.collective_times import Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
 from metasched.signature.synthetic.result import Result, digest
 from metasched.signature.traces.exchanges import exchanges
 from metasched.store.files.runs import write_runs
-from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, write_document
+from metasched.store.files.signatures import APPLICATION, SYNTHETIC, VERSION, read_application, write_document
 from tests.pages import ROOT
+from tests.signature.rules.test_open_choices import rows_sent_on
 
 SIGNATURES = [str(ROOT / f"examples/signature/box-{n}.json") for n in (16, 32, 64)]
 MACHINE = str(ROOT / "benchmarks/signature/machine.toml")
@@ -65,6 +68,30 @@ def test_intervals_are_wider_where_calls_follow_no_rule(
         assert status == 0
         ends[name] = [each["interval"]["high"] / each["execution_time"] for each in json.loads(out)["predictions"]]
     assert ends["unruled"][1] > 1.01 * ends["ruled"][1]
+
+
+def test_an_interval_holds_the_times_by_both_rules_that_runs_allow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    application = fit([rows_sent_on(n) for n in (4, 16, 64)]).application
+    (choice,) = open_choices(application, [128])
+    found = []
+    for each in (application, choice.other(application)):
+        assert each is not None
+        document = {"kind": APPLICATION, "version": VERSION, "application": each.as_dict()}
+        for counts in ("4,16,64", "128,256"):
+            write_document(tmp_path / "app.json", document)
+            words = ("predict", str(tmp_path / "app.json"), "--processes", counts, "--hardware", MACHINE, "--json")
+            status, out, _ = answer(capsys, *words)
+            assert status == 0
+            predicted = json.loads(out)["predictions"]
+            document |= {"measured": {str(one["processes"]): one["execution_time"] for one in predicted}}
+        assert "would decide" in json.loads(out)["warnings"][0]
+        found.append(predicted)
+    times = [both["execution_time"] for both, _ in found]
+    assert max(times) > 1.2 * min(times)
+    assert all(both["interval"]["low"] < min(times) < max(times) < both["interval"]["high"] for both, _ in found)
+    assert all(alone["interval"]["high"] < 1.2 * alone["execution_time"] for _, alone in found)
 
 
 def test_a_picture_and_its_curves_are_made(

@@ -16,7 +16,8 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute
 from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fitting import fit
-from metasched.signature.rules.reporting import checked_count, open_rules, valid_counts
+from metasched.signature.rules.open_choices import open_rules
+from metasched.signature.rules.reporting import checked_count, valid_counts
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
 #: A partner in one dimension, what rules are made of, and groups of processes.

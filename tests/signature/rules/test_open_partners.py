@@ -12,7 +12,8 @@ from metasched.signature.equations.topologies import balanced
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import sampled, sound
 from metasched.signature.rules.fitting import fit
-from metasched.signature.rules.reporting import open_rules, valid_counts
+from metasched.signature.rules.open_choices import open_rules
+from metasched.signature.rules.reporting import valid_counts
 from metasched.signature.traces.trace import Trace, trace_of
 
 Action = tuple[str, tuple[float, ...]]

@@ -7,7 +7,7 @@ import pytest
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.expanding import sound
 from metasched.signature.rules.fitting import fit
-from metasched.signature.rules.reporting import open_rules
+from metasched.signature.rules.open_choices import open_rules
 from metasched.signature.traces.trace import Trace, trace_of
 
 

@@ -12,7 +12,7 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.number_rules import shared_out
-from metasched.signature.rules.reporting import open_rules
+from metasched.signature.rules.open_choices import open_rules
 from metasched.signature.rules.samples import Samples
 from metasched.signature.traces.trace import Trace, trace_of
 

@@ -1,0 +1,243 @@
+"""What the runs left open between two rules: the run that would decide, and the application by the other rule."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from metasched.signature.equations.expressions import CARRIED, Env, Expression, place_on
+from metasched.signature.equations.topologies import TOPOLOGIES
+from metasched.signature.rules.application import Application, Role, Rule
+from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.expanding import sampled
+from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
+from metasched.signature.rules.reporting import COMPARED, grids_of, possible_counts, words_of
+from metasched.signature.traces.actions import AMOUNTS, BYTE
+
+#: Runs that would decide between rules have fewer processes.
+DECIDING = 257
+#: The same of runs that have to be expanded to see it.
+SMALL = 33
+#: Turns of an inner loop that are expanded then: more than the rounds, one for each doubling of the processes.
+MOST_ROUNDS = 32
+#: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
+LARGEST_NUMBER = 8
+#: What divides by n, by a root of it or by a side.
+QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
+#: The rule by the other choice, of each rule.
+Change = Callable[[Attribute], Attribute]
+
+
+@dataclass(frozen=True)
+class OpenChoice:
+    """A choice between two rules that the runs left open.
+
+    Parameters
+    ----------
+    line : what was chosen, and the smallest run that would decide, in words.
+    change : of each rule, for the other choice; None where the other one is not known but for how it rounds.
+    """
+
+    line: str
+    change: Change | None = None
+
+    def other(self, application: Application) -> Application | None:
+        """The application by the other choice; None where that is not known."""
+        return None if self.change is None else _changed(application, self.change)
+
+
+def other_applications(application: Application, counts: Iterable[int]) -> list[Application]:
+    """The applications by the other choices on which runs of some numbers of processes depend, each by one of them."""
+    others = (each.other(application) for each in open_choices(application, counts))
+    return [each for each in others if each is not None]
+
+
+def open_rules(application: Application, counts: Iterable[int] | None = None) -> list[str]:
+    """What the runs left open, one line for each choice: see :func:`open_choices`."""
+    return [each.line for each in open_choices(application, counts)]
+
+
+def open_choices(application: Application, counts: Iterable[int] | None = None) -> list[OpenChoice]:
+    """What the runs left open of grids, of waits for nothing and of shares, and the smallest run that would decide.
+
+    Parameters
+    ----------
+    application : with the rules that were chosen.
+    counts : only the choices on which runs of these numbers of processes depend; all where None.
+    """
+    asked, found = None if counts is None else [*counts], list[OpenChoice]()
+    for name in sorted(grids_of(application)):
+        same = [
+            other
+            for other, sides in TOPOLOGIES.items()
+            if other != name
+            and not other.startswith(("greedy", "simgrid"))
+            and all(sides(n) == TOPOLOGIES[name](n) for n in application.learned)
+        ]
+        for other in same[:1]:
+            differ = partial(_other_sides, name, other)
+            deciding = next(filter(differ, range(2, DECIDING)), 0)
+            if deciding and _matters(differ, asked):
+                found.append(
+                    OpenChoice(
+                        f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
+                        "would decide",
+                        partial(_on_grid, name, other),
+                    )
+                )
+    return [*found, *_open_waits(application, asked), *_open_shares(application, asked)]
+
+
+def _changed(application: Application, change: Change) -> Application:
+    """The application with another rule in place of each; its grid changes as that of a rule does."""
+
+    def rule(of: Rule) -> Rule:
+        length = None if of.length is None else deep(of.length)
+        return Rule(tuple(map(deep, of.numbers)), tuple(map(deep, of.lists)), length)
+
+    def deep(of: Attribute) -> Attribute:
+        return change(replace(of, table=tuple(map(deep, of.table))))
+
+    def role(of: Role) -> Role:
+        return replace(of, rules=tuple(map(rule, of.rules)), counts=tuple(map(deep, of.counts)))
+
+    return replace(
+        application,
+        topology=change(Attribute(application.topology)).topology,
+        roles={cell: role(each) for cell, each in application.roles.items()},
+        parts={leaf: _changed(part, change) for leaf, part in application.parts.items()},
+    )
+
+
+def _on_grid(name: str, other: str, rule: Attribute) -> Attribute:
+    """A rule on another grid where it is on one of a name."""
+    where = rule.placement
+    if where is not None and where.topology == name:
+        rule = replace(rule, placement=replace(where, topology=other))
+    return replace(rule, topology=other) if rule.topology == name else rule
+
+
+def _only_if_any(rule: Attribute) -> Attribute:
+    """The rule of a wait that is left out where no request is open."""
+    by = rule.expression
+    if by is None or all(atom != OPEN for _, atom in by.terms):
+        return rule
+    terms = tuple((slope, OPEN_IF_ANY if atom == OPEN else atom) for slope, atom in by.terms)
+    return replace(rule, expression=replace(by, terms=terms))
+
+
+def _in_place_of(rule: Attribute, other: Attribute, one: Attribute) -> Attribute:
+    """Another rule in place of one, whether that states its grid or speaks of that of its part."""
+    return replace(other, topology=one.topology) if one in (rule, replace(rule, topology="")) else one
+
+
+def _open_waits(application: Application, asked: Sequence[int] | None) -> list[OpenChoice]:
+    """Whether processes wait where they have no request open, which no run showed."""
+    differ = partial(_waits_for_none, application)
+    if OPEN not in words_of(application) or any(map(differ, application.learned)) or not _matters(differ, asked):
+        return []
+    deciding = next(filter(differ, possible_counts(application, range(2, SMALL))), 0)
+    if asked is None and not deciding:
+        return []
+    line = "the runs do not tell whether processes call waitall where no request is open: it is assumed that they do"
+    return [OpenChoice(line + (f", a run of {deciding} processes would decide" if deciding else ""), _only_if_any)]
+
+
+def _waits_for_none(application: Application, count: int) -> bool:
+    """Whether some process would wait for no request at all."""
+    table = sampled(application, count, MOST_ROUNDS, 1).trace.table
+    return any(
+        table.shapes[shape].name.lower() == "waitall" and not numbers[0]
+        for shape, numbers in zip(table.shape, table.numbers, strict=True)
+    )
+
+
+def _matters(differ: Callable[[int], bool], asked: Sequence[int] | None) -> bool:
+    return asked is None or any(map(differ, asked))
+
+
+def _other_sides(name: str, other: str, count: int) -> bool:
+    """Whether a grid has other sides than another that is possible too."""
+    return bool(TOPOLOGIES[other](count)) and TOPOLOGIES[other](count) != TOPOLOGIES[name](count)
+
+
+def _open_shares(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Rules that divide, whose quotients were whole in all runs."""
+    possible = [*possible_counts(application, range(*COMPARED))]
+    for action, rule, in_bytes in sorted(_quotients(application), key=str):
+        finer = _finer(rule)
+        differ = partial(_other_value, rule, finer or rule)
+        if finer is not None and not any(map(differ, application.learned)) and _matters(differ, asked):
+            deciding = next(filter(differ, possible), 0)
+            line = f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
+            line += f", a run of {deciding} processes would decide" if deciding else ""
+            yield OpenChoice(line, partial(_in_place_of, rule, finer))
+        uneven = partial(_uneven, rule, _piece(rule, application.learned) if in_bytes else 1)
+        if any(map(uneven, application.learned)) or not _matters(uneven, asked):
+            continue
+        deciding = next(filter(uneven, possible), 0)
+        if deciding:
+            yield OpenChoice(
+                f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
+                f"of {deciding} processes would decide"
+            )
+
+
+def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
+    """Rules of whole numbers that divide something by n or by sides: the action's name, the rule, whether of bytes."""
+    found = set()
+    for part, role in ((each, role) for each in application.each() for role in each.roles.values()):
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            name = part.shapes[leaf.shape].name
+            in_bytes = rule.numbers[-1:] == (Attribute(expression=Expression(float(BYTE))),)
+            for each in rule.each() if name not in AMOUNTS else ():
+                for one in each.table or (each,):
+                    atoms = [atom for _, atom in one.expression.terms] if one.expression is not None else []
+                    factors = [factor for atom in atoms for factor in atom.split("*")]
+                    if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
+                        # A rule without a grid of its own speaks of that of the part.
+                        one = one if one.topology else replace(one, topology=part.topology)
+                        found.add((name, one, in_bytes))
+    return found
+
+
+def _finer(rule: Attribute) -> Attribute | None:
+    """The share of twice as much in half as large pieces; None where a rule is no share, or its pieces are odd."""
+    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
+    share = re.fullmatch(r"(floor[\dw]):(\d+)", terms[0][1]) if len(terms) == 1 else None
+    if share is None or terms[0][0] % 2:
+        return None
+    return replace(rule, expression=Expression(0.0, ((terms[0][0] / 2, f"{share[1]}:{2 * int(share[2])}"),)))
+
+
+def _at(rule: Attribute, count: int) -> Env:
+    """The names as a rule that divides sees them in the first process."""
+    return with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, TOPOLOGIES[rule.topology](count))
+
+
+def _value(rule: Attribute, count: int, rounded: bool = True) -> float:
+    return float(rule(_at(rule, count), count, rounded)[0])
+
+
+def _other_value(rule: Attribute, other: Attribute, count: int) -> bool:
+    return _value(rule, count) != _value(other, count)
+
+
+def _piece(rule: Attribute, learned: Sequence[int]) -> int:
+    """The bytes of a number of which all messages of the runs hold whole ones, as far as they tell."""
+    return math.gcd(LARGEST_NUMBER, *(round(_value(rule, count)) for count in learned))
+
+
+def _uneven(rule: Attribute, piece: int, count: int) -> bool:
+    """Whether not all that a rule divides comes out even at a count, in pieces of so many bytes."""
+    env = _at(rule, count)
+    terms = rule.expression.terms if rule.expression is not None else ()
+    shares = [share for _, atom in terms for share in re.findall(r"floor([\dw]):(\d+)", atom)]
+    whole = _value(rule, count, rounded=False)
+    left = any(int(size) % place_on(line, env)[0][0] for line, size in shares)
+    return left or abs(whole - round(whole)) >= CARRIED or round(whole) % piece > 0
