@@ -219,14 +219,14 @@ def compared(application: Application, true: Trace) -> dict[tuple[object, ...], 
     if application.parts:
         return _compared_in_parts(application, true)
     count = len(true.processes)
-    made = expanded(application, count)
+    made, first = expanded(application, count), application.first(count)
     members: dict[tuple[int, ...], list[int]] = {}
-    for rank, cell in enumerate(cells(application.features, application.topology, count)):
-        members.setdefault(cell, []).append(rank)
+    for place, cell in enumerate(cells(application.features, application.topology, count)):
+        members.setdefault(cell, []).append((place + first) % count)
     found: dict[tuple[object, ...], Phase] = {}
     for cell, ranks in members.items():
         role = application.roles[cell]
-        places, length = positions(application, role, ranks[0], count)
+        places, length = positions(application, role, (ranks[0] - first) % count, count)
         leaf_at = np.zeros(length, dtype=np.int64)
         for number, rows in enumerate(places.leaves):
             leaf_at[[row[0] for row in rows]] = number

@@ -394,7 +394,7 @@ class Rows:
                     if share < 0:
                         continue
                     low, high = int(max((share - 1) * side[widest], 0)), int((share + 1) * side[widest]) + 1
-                    totals = np.array(sorted(range(low, min(high, low + 4096)), key=_roundness), dtype=np.float64)
+                    totals = np.array(sorted(range(low, min(high, low + 4096)), key=roundness), dtype=np.float64)
                     for kinds in (*((kind,) for kind in unequal), LEVEL_SHARES):
                         found = []
                         for kind in kinds:
@@ -402,7 +402,7 @@ class Rows:
                             for place in np.flatnonzero(np.all(made == values[picked], axis=1)).tolist():
                                 total = float(totals[place])
                                 if np.all(size * (part_of(kind, total, side, at) + extra) == values):
-                                    found.append((_roundness(int(total)), kind, int(total)))
+                                    found.append((roundness(int(total)), kind, int(total)))
                                     break
                         if found:
                             # The rounder size tells whether the rest is dropped or filled up.
@@ -416,7 +416,7 @@ class Rows:
             return None
         picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 60)).astype(int))
         least = max(float(self.env[f"P{each}"].max()) for each in range(dimensions))
-        totals = np.array(sorted(range(int(least), MOST_SHARED), key=_roundness), dtype=np.float64)
+        totals = np.array(sorted(range(int(least), MOST_SHARED), key=roundness), dtype=np.float64)
         for kind in SHARES:
             shares = [
                 part_of(kind, totals[:, None], self.env[f"P{each}"][picked], self.env[f"x{each}"][picked])
@@ -444,7 +444,7 @@ def _without_atoms(names: tuple[str, ...], columns: bytes) -> Rows:
 
 
 @lru_cache(maxsize=65_536)
-def _roundness(number: int) -> int:
+def roundness(number: int) -> int:
     """A rank that is lower for rounder numbers: chosen sizes are often multiples of powers of ten or two."""
     if not number:
         return 0

@@ -4,10 +4,11 @@ An expression is ``constant + sum of coefficient * atom``, perhaps modulo a side
 
 Names: ``n`` processes, ``r`` the rank, ``P0``, ``P1``, ... sides of the grid, ``x0``, ``x1``, ... coordinates in it,
 ``i0``, ``i1``, ... steps of the loops around an action from the outermost, ``c0``, ... how many those are, ``j`` a
-place in a list and ``m`` how long it is, ``q`` how many requests are open where a call waits for all; ``some(q)`` where
-it is only made if there are any. Shares are dealt out along a side (``block0:960``), the steps of a loop
-(``blocki1:960``) or all processes but the first (``blockw:960``). ``rounds(n)`` is the logarithm to the base 2,
-rounded up, ``doublings(n)`` rounded down, and ``power(n)`` the largest power of two up to n.
+place in a list and ``m`` how long it is, ``p`` the partner of a message, ``q`` how many requests are open where a call
+waits for all; ``some(q)`` where it is only made if there are any. Shares are dealt out along a side (``block0:960``),
+the steps of a loop (``blocki1:960``) or all processes but the first (``blockw:960``). ``rounds(n)`` is the logarithm to
+the base 2, rounded up, ``doublings(n)`` rounded down, and ``power(n)`` the largest power of two up to n. In a binomial
+tree ``tree(r)`` is the number of processes below a rank, itself too.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from metasched.records import InputError
 #: Arrays by name, all of one shape, or of shapes that broadcast.
 Env = Mapping[str, Floats]
 
-_VARIABLE = r"(?:n|r|m|j|q|P\d|x\d|i\d{1,2}|c\d{1,2})"
+_VARIABLE = r"(?:n|r|m|j|q|p|P\d|x\d|i\d{1,2}|c\d{1,2})"
 _NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
 #: A share: how it is dealt out, along what, and of how much.
 _SHARE = re.compile(r"(floor|block|spread|ceil|most)(\d|i\d{1,2}|w):(\d{1,15})")
 _FACTOR = re.compile(
     rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|rounds|doublings|power|tz|two|wide|many|some)\({_VARIABLE}\)"
-    r"|(?:low|above|under|over)\((?:r|x\d)\)"
+    r"|(?:low|above|under|over|tree)\((?:r|p|x\d)\)"
     rf"|{_SHARE.pattern})"
 )
 #: Most terms of an expression, and most factors of an atom.
@@ -46,6 +47,8 @@ GUARDS: Mapping[str, Callable[[Floats], Flags]] = {
     "wide": lambda side: side > 2,
     "many": lambda side: side > 1,
 }
+#: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
+LARGEST_NUMBER = 8
 #: What arithmetic in floating point may lose of a whole number, and of each of its size.
 CARRIED, CARRIED_OF = 1e-6, 1e-11
 #: Largest multiple of a product of shares, as of the numbers in each cell of a grid.
@@ -125,13 +128,28 @@ def children_over(ranks: Floats, count: Floats) -> Floats:
     return np.asarray(np.maximum(_powers_below(count - ranks) - np.log2(power_above(ranks)), 0.0))
 
 
+def processes_under(ranks: Floats, count: Floats) -> Floats:
+    """Of so many processes in a tree, a rank and those that it reaches by setting bits below all that are set in it.
+
+    >>> processes_under(np.arange(6.0), np.full(1, 6.0)).tolist()
+    [6.0, 1.0, 2.0, 1.0, 2.0, 1.0]
+    """
+    return np.asarray(np.minimum(np.where(ranks > 0, low_bit(ranks), np.inf), count - ranks))
+
+
 #: Of a rank, or of a coordinate along a side: what tells where a process stands in a binomial tree.
 IN_TREES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
     "low": lambda rank, count: low_bit(rank),
     "above": lambda rank, count: power_above(rank),
     "under": children_under,
     "over": children_over,
+    "tree": processes_under,
 }
+
+
+def _among(name: str) -> str:
+    """Of how many processes a tree is in which ranks, or coordinates along a side, have a place."""
+    return f"P{name[1:]}" if name[0] == "x" else "n"
 
 
 def _trailing_zeros(ranks: Floats) -> Floats:
@@ -169,7 +187,7 @@ def factor_value(name: str, env: Env) -> Floats:
     function, _, inner = name.rstrip(")").partition("(")
     value = env[inner]
     if function in IN_TREES:
-        return IN_TREES[function](value, env["n" if inner == "r" else f"P{inner[1:]}"])
+        return IN_TREES[function](value, env[_among(inner)])
     if function in GUARDS:
         return GUARDS[function](value).astype(np.float64)
     if function == "sqrt":
@@ -278,7 +296,7 @@ class Expression:
             share = _SHARE.fullmatch(factor)
             found |= {*_names_on(share[2])} if share is not None else {*_NAMES.findall(factor)}
             if factor.removeprefix("1/").partition("(")[0] in IN_TREES:
-                found |= {"n" if name == "r" else f"P{name[1:]}" for name in _NAMES.findall(factor)}
+                found |= {_among(name) for name in _NAMES.findall(factor)}
         return found
 
     def as_dict(self) -> dict[str, Any]:

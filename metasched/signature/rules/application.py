@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from metasched.records import InputError
 from metasched.signature.computation.measurable_points import MOST_PHASES, Pace
@@ -76,6 +78,7 @@ class Application:
     paces : of each phase, how long its instructions take, where points were measured.
     parts : of each mark among the actions of the only role, by its number, the calls there, turn by turn, each with a
         mark at its end (:mod:`metasched.signature.traces.parts`).
+    origin : the process that its ranks are counted from, round all of them; None where it is process 0.
     """
 
     features: str
@@ -85,6 +88,11 @@ class Application:
     learned: tuple[int, ...]
     paces: tuple[Pace | None, ...] = ()
     parts: Mapping[int, Application] = field(default_factory=dict)
+    origin: Attribute | None = None
+
+    def first(self, count: int) -> int:
+        """The process that ranks are counted from, of so many."""
+        return int(self.origin({"n": np.full(1, float(count))}, count)[0]) % count if self.origin else 0
 
     def each(self) -> Iterator[Application]:
         """The application, and each of its parts."""
@@ -94,6 +102,8 @@ class Application:
     def attributes(self) -> Iterator[Attribute]:
         """The attributes of all rules of all roles, also of parts."""
         for application in self.each():
+            if application.origin is not None:
+                yield application.origin
             for role in application.roles.values():
                 yield from role.counts
                 for rule in role.rules:
@@ -114,6 +124,8 @@ class Application:
         }
         if self.paces:
             document["paces"] = [None if each is None else each.as_dict() for each in self.paces]
+        if self.origin is not None:
+            document["origin"] = self.origin.as_dict()
         if self.parts:
             document["parts"] = {str(leaf): each.as_dict() for leaf, each in self.parts.items()}
         return document
@@ -139,6 +151,9 @@ class Application:
                 raise ValueError
             paces = tuple(None if each is None else Pace.of(each) for each in document.get("paces", ()))
             parts = {int(leaf): cls.of(each, inside=True) for leaf, each in document.get("parts", {}).items()}
+            origin = Attribute.of(document["origin"]) if "origin" in document else None
+            if origin is not None and not (origin.expression is not None and origin.computable({"n"})):
+                raise ValueError
             only = roles[0].program.leaves if len(roles) == 1 else []
             marks = {leaf.number for leaf in only if shapes[leaf.shape].name == PART}
             if parts and (inside or not marks.issuperset(parts)):
@@ -150,7 +165,7 @@ class Application:
         known = all(name in FEATURES for name in features.split("+") if name)
         if not known or topology not in TOPOLOGIES or not roles:
             raise InputError("is of another form than metasched signature fit writes")
-        return cls(features, topology, shapes, {role.cell: role for role in roles}, learned, paces, parts)
+        return cls(features, topology, shapes, {role.cell: role for role in roles}, learned, paces, parts, origin)
 
 
 def _role_document(role: Role) -> dict[str, Any]:
@@ -229,7 +244,13 @@ def _role_of(document: Any, shapes: Sequence[Shape], grid: Set[str]) -> Role:
         sound = sound and len(rule.numbers) == shape.numbers and len(rule.lists) == shape.lists
         sound = sound and (rule.length is not None) == bool(shape.lists)
         known = grid | _names(leaf.loops) | ({"q"} if shape.name.lower() == "waitall" else set())
-        sound = sound and all(each.computable(known) for each in replace(rule, lists=()).each())
+        # Numbers of a message may follow from the partner, which follows from nothing of the kind.
+        known_beside = known | ({"p"} if shape.peers else set())
+        numbers = enumerate(rule.numbers)
+        sound = sound and all(
+            each.computable(known if place in shape.peers else known_beside) for place, each in numbers
+        )
+        sound = sound and (rule.length is None or rule.length.computable(known))
         sound = sound and all(each.computable(known | IN_LISTS) for each in rule.lists)
     for repeat, times in zip(program.repeats, counts, strict=False):
         sound = sound and times.computable(grid | _names(repeat.loops))

@@ -18,7 +18,7 @@ from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.open_partners import NOBODY, open_label, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.rules.attributes import Attribute, Axis
-from metasched.signature.rules.numbered_runs import NumberedRun
+from metasched.signature.rules.numbered_runs import NumberedRun, tagged_shapes
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.roles import cells
 from metasched.signature.traces.actions import ActionTable, Shape
@@ -129,19 +129,32 @@ class Completed:
     waits: Attribute
 
 
-def completed(traces: Sequence[Trace], tags: set[Shape], features: str, topology: str) -> Completed | None:
-    """Runs completed by the calls that processes leave out; None where they make no such program.
+class Incomplete:
+    """Runs with the different actions of each process, which the calls that processes leave out may complete.
 
     Parameters
     ----------
     traces : of different counts, smallest first.
-    tags : shapes whose tags tell places of the program apart.
+    """
+
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        #: Shapes whose tags tell places of the program apart.
+        self.tags = tagged_shapes(traces)
+        self.numbered: dict[tuple[Shape, float], int] = {}
+        self.runs = [NumberedRun(trace, self.numbered, self.tags) for trace in traces]
+        self.pairs = [_Pairs(run) for run in self.runs]
+
+
+def completed(found: Incomplete, features: str, topology: str) -> Completed | None:
+    """Runs completed by the calls that processes leave out; None where they make no such program.
+
+    Parameters
+    ----------
+    found : the runs.
     features : that tell roles with programs of their own apart, on the line.
     topology : along whose sides distances are counted.
     """
-    numbered: dict[tuple[Shape, float], int] = {}
-    runs = [NumberedRun(trace, numbered, tags) for trace in traces]
-    pairs = [_Pairs(run) for run in runs]
+    numbered, runs, pairs, tags = found.numbered, found.runs, found.pairs, found.tags
     keys = [*numbered]
     # Which calls a process leaves out is seen from how many messages it waits for.
     if any(shape.name.lower() == "waitall" and not shape.numbers for shape, _ in keys):

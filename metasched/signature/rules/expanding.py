@@ -21,6 +21,7 @@ from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
 from metasched.signature.traces.matching import MOST_LAID_OUT, Places, Repeat, laid_out
 from metasched.signature.traces.parts import spliced, turns
 from metasched.signature.traces.trace import Trace
+from metasched.signature.traces.turning import turned_by
 
 #: Most processes, and most actions of all of them.
 MOST_PROCESSES, MOST_EVENTS = 65_536, 200_000_000
@@ -194,7 +195,10 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
                     processes[rank] = made[row]
                     roles[rank] = len(programs)
                 programs.append(program)
-    return Sample(Trace(actions.table, tuple(processes)), tuple(roles), tuple(programs))
+    # Ranks of the rules count from their origin.
+    turned = [(rank - application.first(count)) % count for rank in range(count)]
+    whole = Trace(actions.table, tuple(processes[each] for each in turned))
+    return Sample(whole, tuple(roles[each] for each in turned), tuple(programs))
 
 
 def _with_as_many_turns(application: Application, role: Role, ranks: Ints, count: int) -> list[Ints]:
@@ -258,7 +262,8 @@ def _role(
             for place in range(depth):
                 env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
                 env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
-            numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
+            first = application.first(count)
+            numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions, first)
             made[:, at[table[:, 0]]] = numbered
         yield same, made, (shapes[there], np.flatnonzero(kept[there]))
 
@@ -309,10 +314,12 @@ def _some(table: Ints, most: list[int]) -> Flags:
     return kept
 
 
-def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions) -> Ints:
+def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions, first: int) -> Ints:
     """The actions of one leaf by their numbers, of a shape that broadcasts to (ranks, places)."""
     rounded = shape.name not in AMOUNTS
-    columns = [np.asarray(each(env, count, rounded)) for each in rule.numbers]
+    if shape.peers:
+        env = env | {"p": np.asarray(rule.numbers[shape.peers[0]](env, count))}
+    columns = turned_by(shape, [np.asarray(each(env, count, rounded)) for each in rule.numbers], first, count)
     if not rounded:
         columns = [_written(each) for each in columns]
     columns = [each.reshape(1, 1) if each.ndim < 2 and each.size == 1 else each for each in columns]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -15,14 +15,15 @@ from metasched.arrays import Floats
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE
 from metasched.signature.computation.workloads import one_workload
-from metasched.signature.equations.topologies import TOPOLOGIES, different
+from metasched.signature.equations.topologies import TOPOLOGIES, different, dimensions_of
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import FOLDED
-from metasched.signature.rules.completion import Completed, completed
+from metasched.signature.rules.completion import Completed, Incomplete, completed
 from metasched.signature.rules.expanding import expanded, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
+from metasched.signature.rules.origins import origins
 from metasched.signature.rules.reporting import alike_counts, possible_counts
 from metasched.signature.rules.role_search import RoleSearch
 from metasched.signature.rules.roles import TREES, Cell, candidates, cells
@@ -31,6 +32,7 @@ from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
 from metasched.signature.traces.message_order import in_order
 from metasched.signature.traces.parts import cut
 from metasched.signature.traces.trace import Trace
+from metasched.signature.traces.turning import counted_from
 
 #: How many ways to see the roles are tried out, of those that the order of calls allows.
 MOST_TRIED = 8
@@ -41,7 +43,7 @@ NEARLY = 0.95
 #: Of how many processes of the largest run one role has to explain two, where larger runs ask for roles not seen.
 MOST_ROLES_OF = 2
 #: Roles whose programs are completed each by itself, simplest first, and on how many grids distances are tried.
-COMPLETED, MOST_LINES = ("", "begins", "borders"), 6
+COMPLETED, MOST_LINES = ("", "begins", "borders"), 14
 #: Fewest different counts that a rule in n can be checked on.
 FEWEST = 3
 
@@ -75,10 +77,15 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     _same_program(ordered, timed)
     completion = cache(partial(_completed, ordered, timed))
     found = _whole(ordered, timed, completion)
-    if found is not None and found.partners and _grows(found) and _holds(found):
+    believed = found is not None and found.partners and _grows(found) and _holds(found)
+    if found is not None and believed and _explains(found):
         return found
-    if (whole := completion()) is not None:
+    if (whole := completion() or _from_another(ordered, timed)) is not None and (not believed or _explains(whole)):
         return whole
+    if found is not None and believed:
+        return found
+    if found is not None and found.partners and (other := _others(ordered, timed)) is not None:
+        return other
     again = None
     # Where nearly all messages follow rules as they are, a few places need another order: its parts tell which.
     nearly = found is not None and not found.partners and _grows(found) and found.calls_ruled >= NEARLY
@@ -116,15 +123,52 @@ def _whole(
     return None
 
 
+def _others(traces: Sequence[Trace], timed: bool) -> Fit | None:
+    """The rules of other roles, where the first that explain the runs explain no larger one.
+
+    None where none do, or where several do that say different things of larger runs: then the runs leave them open.
+    """
+    tags, numbered = tagged_shapes(traces), dict[tuple[Shape, float], int]()
+    runs = [NumberedRun(trace, numbered, tags) for trace in traces]
+    counts = [run.count for run in runs]
+    agreed: Fit | None = None
+    for features, topology in candidates(different(counts)):
+        seen = {*chain.from_iterable(cells(features, topology, count) for count in counts)}
+        if not _reaches(features, topology, _larger(counts, topology), seen):
+            continue
+        found = _best(runs, [shape for shape, _ in numbered], timed, roles=[(features, topology)])
+        if found is None or not found.partners or not _explains(found):
+            continue
+        found = _checked(found, runs)
+        if found.calls_ruled == 1.0 and _holds(found):
+            if agreed is not None and not _agree(agreed.application, found.application):
+                return None
+            agreed = agreed or found
+    return agreed
+
+
+def _agree(one: Application, other: Application) -> bool:
+    """Whether two explanations of the same runs say the same of larger ones."""
+    larger = [*_larger(one.learned, one.topology), *_as_far_apart(one.learned, one.topology)]
+    counts = [*possible_counts(one, possible_counts(other, alike_counts(one.learned, dict.fromkeys(larger))))]
+    made = [[expanded(each, count) for count in counts] for each in (one, other)]
+    return bool(counts) and all(
+        [*map(mine.table.text, process.tolist())] == [*map(theirs.table.text, wanted.tolist())]
+        for mine, theirs in zip(*made, strict=True)
+        for process, wanted in zip(mine.processes, theirs.processes, strict=True)
+    )
+
+
 def _completed(traces: Sequence[Trace], timed: bool) -> Fit | None:
     """The rules of programs that make the calls whose partner exists; None where some call follows no rule.
 
     They hold where all of a process's calls are known, and where messages have both ends in larger runs.
     """
-    tags = tagged_shapes(traces)
-    runs = [NumberedRun(trace, {}, set()) for trace in traces]
-    for topology, features in product(different([run.count for run in runs])[:MOST_LINES], COMPLETED):
-        whole = completed(traces, tags, features, topology)
+    incomplete, runs = Incomplete(traces), [NumberedRun(trace, {}, set()) for trace in traces]
+    # Sides of the same length in all runs are no sides of three that happen to be as long.
+    topologies = sorted(different([run.count for run in runs]), key=dimensions_of)
+    for topology, features in product(topologies[:MOST_LINES], COMPLETED):
+        whole = completed(incomplete, features, topology)
         if whole is None:
             continue
         found = _best(whole.runs, whole.shapes, timed, whole=whole)
@@ -133,6 +177,20 @@ def _completed(traces: Sequence[Trace], timed: bool) -> Fit | None:
         found = _checked(found, runs)
         if found.partners and found.calls_ruled == 1.0 and _grows(found) and _holds(found):
             return found
+    return None
+
+
+def _from_another(traces: Sequence[Trace], timed: bool, part: bool = False) -> Fit | None:
+    """The rules of ranks that are counted from another process than 0; None where some call follows no rule."""
+    for origin in origins(traces):
+        firsts = [int(origin({"n": np.full(1, float(len(trace.processes)))}, 0)[0]) for trace in traces]
+        turned = [counted_from(trace, first) for trace, first in zip(traces, firsts, strict=True)]
+        completion = cache(partial(_completed, turned, timed))
+        found = _whole(turned, timed, completion, part)
+        if found is None or not (found.partners and found.calls_ruled == 1.0 and _grows(found) and _holds(found)):
+            found = completion()
+        if found is not None:
+            return replace(found, application=replace(found.application, origin=origin))
     return None
 
 
@@ -202,6 +260,7 @@ def _best(
     part: bool = False,
     whole: Completed | None = None,
     completion: Callable[[], Fit | None] = lambda: None,
+    roles: Sequence[tuple[str, str]] = (),
 ) -> Fit | None:
     """The rules of the roles that explain the most; None if no roles fit.
 
@@ -210,6 +269,7 @@ def _best(
     part : whether roles that only larger runs would show are refused.
     whole : the runs, where they were completed by null communications.
     completion : of the runs, which is believed where partners follow no rule in the simplest roles.
+    roles : features and grids that are tried; all where there are none.
     """
     counts = [run.count for run in runs]
     topologies = different(counts)
@@ -220,9 +280,10 @@ def _best(
         """The share of what follows rules; measured times follow the better the more roles they are divided among."""
         return found.calls_ruled if timed else found.ruled
 
-    if whole is None and (found := _tree(runs, shapes, topologies, timed)) is not None and score(found) == 1.0:
-        return found
-    for features, topology in candidates(topologies) if whole is None else [(whole.features, "line")]:
+    tree = _tree(runs, shapes, topologies, timed) if whole is None and not roles else None
+    if tree is not None and score(tree) == 1.0:
+        return tree
+    for features, topology in roles or (candidates(topologies) if whole is None else [(whole.features, "line")]):
         seen = ranks_seen(runs, features, topology)
         # Where each process has a role of its own, nothing is explained.
         if seen is None or len({cell for cell in seen if len(runs) - 1 in seen[cell]}) == counts[-1] > 1:
@@ -358,6 +419,8 @@ def _sound_part(traces: Sequence[Trace], timed: bool) -> Fit | None:
     """The rules of a part, whose messages have both ends where it was learned and beyond; None where there are none."""
     completion = cache(partial(_completed, traces, timed))
     found = _whole(traces, timed, completion, part=True) or completion()
+    if found is None or not found.partners:
+        found = _from_another(traces, timed, part=True)
     if found is None or not found.partners or found.ruled == 0.0:
         return None
     counts = [len(trace.processes) for trace in traces]
@@ -399,9 +462,14 @@ def _holds(found: Fit) -> bool:
                 sound(each, count)
             except InputError:
                 return False
-        elif MOST_ROLES_OF * len(each.roles) > max(each.learned):
+        elif not _explains(found):
             return False
     return True
+
+
+def _explains(found: Fit) -> bool:
+    """Whether processes of the largest run share roles; where hardly any do, any calls would have such rules."""
+    return MOST_ROLES_OF * len(found.application.roles) <= max(found.application.learned)
 
 
 def _as_far_apart(counts: Sequence[int], topology: str) -> list[int]:

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from metasched.signature.equations.expressions import CARRIED, Env, Expression, place_on
+from metasched.signature.equations.expressions import CARRIED, LARGEST_NUMBER, Env, Expression, place_on
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, with_grid
@@ -25,10 +25,10 @@ DECIDING = 257
 SMALL = 33
 #: Turns of an inner loop that are expanded then: more than the rounds, one for each doubling of the processes.
 MOST_ROUNDS = 32
-#: The bytes of the numbers that most data are made of; they may also be half or a quarter as large.
-LARGEST_NUMBER = 8
 #: What divides by n, by a root of it or by a side.
 QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
+#: The factor of all processes below one of a tree.
+BELOW = re.compile(r"\*tree\([rp]\)")
 #: The rule by the other choice, of each rule.
 Change = Callable[[Attribute], Attribute]
 
@@ -197,7 +197,12 @@ def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
             in_bytes = rule.numbers[-1:] == (Attribute(expression=Expression(float(BYTE))),)
             for each in rule.each() if name not in AMOUNTS else ():
                 for one in each.table or (each,):
-                    atoms = [atom for _, atom in one.expression.terms] if one.expression is not None else []
+                    if one.expression is None:
+                        continue
+                    # Of messages in a tree, what each process below them has is divided.
+                    terms = tuple((slope, BELOW.sub("", atom)) for slope, atom in one.expression.terms)
+                    one = replace(one, expression=replace(one.expression, terms=terms))
+                    atoms = [atom for _, atom in terms]
                     factors = [factor for atom in atoms for factor in atom.split("*")]
                     if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
                         # A rule without a grid of its own speaks of that of the part.

@@ -121,6 +121,8 @@ def equations(application: Application, traces: Sequence[Trace]) -> list[dict[st
 
 def _equations(application: Application, traces: Sequence[Trace], where: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
+    if application.origin is not None:
+        found.append({"role": f"{where}all", "action": "ranks", "number": "first", "rule": str(application.origin)})
     for role in application.roles.values():
         name = where + (" ".join(map(str, role.cell)) or "all")
         for repeat, count in zip(role.program.repeats, role.counts, strict=True):

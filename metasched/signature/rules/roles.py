@@ -15,7 +15,7 @@ from metasched.arrays import Ints
 from metasched.records import InputError
 from metasched.signature.equations.expressions import IN_TREES
 from metasched.signature.equations.folds import beyond_power
-from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
+from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 
 #: The features of a rank: whole numbers that are the same in one cell.
 Cell = tuple[int, ...]
@@ -126,7 +126,8 @@ def candidates(topologies: Sequence[str]) -> list[tuple[str, str]]:
     """Features and topology, in the order in which they are tried."""
     found = [("", "line")]
     for tried in (TRIED[1:], TRIED_LAST):
-        for topology in topologies:
+        # Sides of the same length in all runs are no sides of three that happen to be as long.
+        for topology in sorted(topologies, key=dimensions_of):
             line = topology == "line"
             found += [(features, topology) for features in tried if not (line and features in OF_GRIDS)]
             # Roles that few programs have by chance, before those of grids.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +33,7 @@ from metasched.signature.rules.number_rules import number, regression, shared_ou
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
 from metasched.signature.rules.samples import Samples
 from metasched.signature.rules.step_rules import attribute
-from metasched.signature.rules.tree_rules import by_powers, children, parent_or_child
+from metasched.signature.rules.tree_rules import by_powers, children, of_subtrees, parent_or_child
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
 
@@ -45,6 +46,8 @@ USUAL_FIRST = ("grid", "equal sides")
 RANKS, PLACES, LISTED = 12, 72, 12
 #: How far totals of instructions may be from their mean: counted ones, and those known from measured times.
 STEADY, STEADY_TIMED = 0.005, 1.0 - ALIKE
+#: The number of rounds where there is a power of two of processes, of all or along a side.
+LOGARITHM = re.compile(r"log2(\((?:n|P\d)\))")
 #: Samples that are kept for other numbers with the same rows.
 MOST_SAMPLES = 64
 
@@ -138,7 +141,7 @@ class RuleSearch:
         )
         if found is not None and self.completed is not None and found.expression is not None:
             # What would be done in more rounds than there are has no partner.
-            terms = tuple((slope, atom.replace("log2(n)", "rounds(n)")) for slope, atom in found.expression.terms)
+            terms = tuple((slope, LOGARITHM.sub(r"rounds\1", atom)) for slope, atom in found.expression.terms)
             return replace(found, expression=replace(found.expression, terms=terms))
         if found is not None or not self.loosely or any(self.shapes[shape].peers for shape in body):
             return found
@@ -217,6 +220,7 @@ class RuleSearch:
         tolerance = WRITTEN if shape.name in AMOUNTS else 0.0
         sound = True
         by_column: dict[int, Attribute] = {}
+        ends = np.zeros(0)
         # Partners first: their grid and direction say whose sides the amount of a message is shared along.
         for column in sorted(range(shape.numbers), key=lambda each: each not in shape.peers):
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
@@ -231,7 +235,13 @@ class RuleSearch:
                 continue
             peer = column in shape.peers
             root = column == shape.root
-            one, ruled = self._number(samples, values, (shape_number, column), peer, tolerance, bool(partners), root)
+            below = of_subtrees(samples, values, ends) if self.in_tree and shape.peers and not peer else None
+            ends = values if peer else ends
+            one, ruled = (
+                (below, True)
+                if below is not None
+                else self._number(samples, values, (shape_number, column), peer, tolerance, bool(partners), root)
+            )
             if partners and len(samples.distinct) < self.counts and not _plain_share(one):
                 one, ruled = regression(samples, values), False
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None

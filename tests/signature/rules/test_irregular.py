@@ -116,12 +116,13 @@ def test_parts_of_another_form_are_refused(how: str) -> None:
 def timed(n: int) -> Trace:
     """Loops that run as often as the time allows, before one that does not."""
     turns = {4: 17, 8: 23, 16: 5}.get(n, 3)
+    one, other = np.random.default_rng(n).choice(n, 2, replace=False).tolist()
 
     def whole(rank: int) -> list[Action]:
         ring: Action = ("sendRecv", (64, (rank + 1) % n, 64, (rank - 1) % n, -1, -1))
         body: list[Action] = [("init", ()), *([("alltoall", (64, 64, -1, -1)), ring, ("barrier", ())] * turns)]
         some: list[Action] = [("bcast", (8, 0, -1)), ("reduce", (8, 0, 0, -1)), ("reduce", (8, 0, 0, -1))]
-        return [*body, *([("send", (1, 0, 8, -1))] if rank == 0 else [("recv", (0, 0, 8, -1))] if rank == 1 else []),
+        return [*body, *[("send", (other, 0, 8, -1))] * (rank == one), *[("recv", (one, 0, 8, -1))] * (rank == other),
                 *some, ("finalize", ())]  # fmt: skip
 
     return trace_of({rank: whole(rank) for rank in range(n)})

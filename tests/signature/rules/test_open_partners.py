@@ -152,6 +152,46 @@ def test_every_call_of_a_larger_grid_with_borders_is_right(program: Program) -> 
         assert lines(sound(found.application, n)) == lines(run(program, n))
 
 
+def along(program: Program, width: Callable[[int], int], rows: bool) -> Program:
+    """The same among the processes of each row of a grid, or of each column."""
+
+    def within(rank: int, n: int) -> list[Action]:
+        side = width(n)
+        row, column = divmod(rank, side)
+        found: list[Action] = []
+        for name, (peer, *rest) in program(column, side) if rows else program(row, n // side):
+            found.append((name, (row * side + peer if rows else peer * side + column, *rest)))
+        return found
+
+    return within
+
+
+def forth(rank: int, n: int) -> list[Action]:
+    """From each process to the next."""
+    return [got(rank - 1)] * (rank > 0) + [sent(rank + 1)] * (rank < n - 1)
+
+
+def near_square(n: int) -> int:
+    """The longer side of the grid of a number of processes."""
+    return balanced(n, 2)[0]
+
+
+@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize("program", [prefix_sums, forth])
+@pytest.mark.parametrize(
+    ("width", "counts"), [(lambda n: 4, POWERS), (lambda n: 8, POWERS), (near_square, POWERS), (near_square, ANY)]
+)
+def test_every_call_within_rows_and_columns_is_right(
+    program: Program, width: Callable[[int], int], counts: tuple[int, ...], rows: bool
+) -> None:
+    # Three sides, of which one is as long in these runs, would be longer in larger ones.
+    program = along(program, width, rows)
+    found = fit([run(program, n) for n in counts])
+    assert found.ruled == 1.0
+    for n in (128, 200, 256):
+        assert lines(sound(found.application, n)) == lines(run(program, n))
+
+
 @pytest.mark.parametrize(
     ("program", "counts", "said"),
     [

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metasched.records import InputError
 from metasched.signature.equations.expressions import children_over, children_under, low_bit, power_above
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded, sampled, sound
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.open_choices import open_rules
 from metasched.signature.traces.trace import Trace, trace_of
 
 Actions = list[tuple[str, tuple[float, ...]]]
@@ -91,6 +93,45 @@ def test_every_message_of_a_larger_tree_is_right(tree: Callable[[int, int], Acti
     read = Application.of(found.application.as_dict())
     for n in (1, 2, 48, 64, 100):
         assert texts(sound(read, n)) == texts(run(tree, n))
+
+
+def dealt(block: Callable[[int], int]) -> Callable[[int, int], Actions]:
+    """What each process needs, from the first one along the tree: a message holds that of all below, and goes back."""
+
+    def program(rank: int, n: int) -> Actions:
+        found: Actions = []
+        for back, tree in enumerate((spread_from_low_bits, collected_at_low_bits)):
+            for name, (peer, tag, _, kind) in tree(rank, n):
+                below = max(rank, int(peer))
+                held = min(below & -below, n - below) * block(n)
+                found.append((name, (peer, tag + back, held, kind)))
+        return found
+
+    return program
+
+
+@pytest.mark.parametrize("counts", [(8, 16, 32), (6, 12, 24), (5, 11, 23)])
+@pytest.mark.parametrize("block", [lambda n: 800, lambda n: 96_000 // n, lambda n: 8 * (3 * n + 1)])
+def test_messages_of_a_tree_hold_what_all_below_need(block: Callable[[int], int], counts: tuple[int, ...]) -> None:
+    found = fit([run(dealt(block), n) for n in counts])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    read = Application.of(found.application.as_dict())
+    for n in (2, 48, 64, 100):
+        assert texts(sound(read, n)) == texts(run(dealt(block), n))
+
+
+def test_shares_of_trees_that_came_out_even_are_named() -> None:
+    rules = fit([run(dealt(lambda n: 1_048_576 // n), n) for n in (8, 16, 32)]).application
+    assert {"a run of 3 processes would decide"} == {line.rpartition(", ")[2] for line in open_rules(rules)}
+    assert not open_rules(rules, [64])
+
+
+def test_the_partner_of_a_message_is_no_part_of_its_own_rule() -> None:
+    document = fit([run(dealt(lambda n: 800), n) for n in (8, 16, 32)]).application.as_dict()
+    rules = [rule for role in document["roles"] for rule in role["rules"] if len(rule["numbers"]) == 4]
+    rules[0]["numbers"][0] = {"expression": {"constant": 0.0, "terms": [[1.0, "p"]], "modulus": ""}, "topology": ""}
+    with pytest.raises(InputError, match="another form"):
+        Application.of(document)
 
 
 def test_a_sample_of_a_tree_has_a_program_for_each_number_of_children() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -14,9 +15,10 @@ Action = tuple[str, tuple[float, ...]]
 Program = Callable[[int, int], list[Action]]
 
 
-def from_the_fourth(rank: int, n: int) -> list[Action]:
-    """A broadcast along a binomial tree that starts at process 3."""
-    place = (rank - 3) % n
+def from_anywhere(rank: int, n: int) -> list[Action]:
+    """A broadcast along a binomial tree that starts at a process drawn by lot."""
+    root = random.Random(n).randrange(1, n)
+    place = (rank - root) % n
     found: list[Action] = []
     bit = 1
     while bit < n and not place & bit:
@@ -28,14 +30,18 @@ def from_the_fourth(rank: int, n: int) -> list[Action]:
     return found
 
 
-def leaders(rank: int, n: int) -> list[Action]:
-    """Four processes each give a leader what they have; the leaders give it to the first of them."""
-    if rank % 4:
-        return [("send", (rank - rank % 4, 1, 500, 6))]
-    own: list[Action] = [("recv", (rank + other, 1, 500, 6)) for other in (1, 2, 3)]
-    if rank:
-        return [*own, ("send", (0, 2, 2000, 6))]
-    return own + [("recv", (other, 2, 2000, 6)) for other in range(4, n, 4)]
+def leaders(size: int) -> Program:
+    """In groups of processes, the others give their first one what they have; those give it to the first of all."""
+
+    def program(rank: int, n: int) -> list[Action]:
+        if rank % size:
+            return [("send", (rank - rank % size, 1, 500, 6))]
+        own: list[Action] = [("recv", (rank + other, 1, 500, 6)) for other in range(1, size)]
+        if rank:
+            return [*own, ("send", (0, 2, 2000, 6))]
+        return own + [("recv", (other, 2, 2000, 6)) for other in range(size, n, size)]
+
+    return program
 
 
 def run(program: Program, n: int) -> Trace:
@@ -45,13 +51,24 @@ def run(program: Program, n: int) -> Trace:
 
 
 @pytest.mark.parametrize("counts", [(16, 32, 64), (12, 24, 48)])
-@pytest.mark.parametrize("program", [from_the_fourth, leaders])
-def test_rules_whose_messages_lack_an_end_in_larger_runs_are_none(program: Program, counts: tuple[int, ...]) -> None:
-    found = fit([run(program, n) for n in counts])
+def test_rules_whose_messages_lack_an_end_in_larger_runs_are_none(counts: tuple[int, ...]) -> None:
+    found = fit([run(from_anywhere, n) for n in counts])
     assert {each.where for each in found.irregular} <= {"between init and allreduce", "between allreduce and allreduce"}
     assert found.irregular
     assert found.ruled < 0.7
     assert len(sound(found.application, 4 * counts[-1]).processes) == 4 * counts[-1]
+
+
+@pytest.mark.parametrize(("size", "counts"), [(4, (12, 24, 48)), (8, (16, 32, 64)), (4, (16, 32, 64))])
+def test_roles_that_explain_larger_runs_are_taken_instead(size: int, counts: tuple[int, ...]) -> None:
+    # Other grids tell the groups apart in these runs, too, but their sides are others in larger ones.
+    program, larger = leaders(size), 4 * counts[-1]
+    found = fit([run(program, n) for n in counts])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    made, true = sound(found.application, larger), run(program, larger)
+    assert [[*map(made.table.text, process.tolist())] for process in made.processes] == [
+        [*map(true.table.text, process.tolist())] for process in true.processes
+    ]
 
 
 def test_roles_that_only_some_counts_have_stay_roles() -> None:
