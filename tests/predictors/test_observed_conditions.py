@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from metasched.predictors.energy.predictor import MeteredPredictor
-from metasched.predictors.judging.conditions import observed
+from metasched.predictors.judging.conditions import observed, predict
 from metasched.predictors.judging.evaluation import evaluate
 from metasched.predictors.judging.groups import Group
 from metasched.predictors.judging.peers import RidgeQuadratic
@@ -62,6 +62,14 @@ def test_one_load_that_was_not_measured_leaves_the_other_certain() -> None:
     assert expected.request.available_bandwidth == run.min_avg_avail_bw
     assert expected.doubt is not None
     assert expected.doubt.bandwidth.tolist() == [1.0, 1.0]
+
+
+def test_loads_that_no_run_measured_are_part_of_the_scatter() -> None:
+    bare = [replace(run, min_avg_avail_cpu=math.nan, min_avg_avail_bw=math.nan) for run in MEASURED]
+    predictor = RobustPredictor().fit(bare)
+    expected = observed(BARE, predictor, 0.9)
+    assert expected.request == BARE.request
+    assert predict(predictor, expected, 0.9).interval == predictor.predict(BARE.request).interval
 
 
 def test_what_learns_idle_loads_is_asked_with_them() -> None:

@@ -30,6 +30,7 @@ class Loads:
     cpu, bandwidth : medians: share of a processor, and Mbit/s.
     cpu_spread, bandwidth_spread : standard deviations of their logarithms.
     varied : whether measured loads differed.
+    known : whether CPU, and bandwidth, of any run was measured.
 
     Examples
     --------
@@ -44,13 +45,16 @@ class Loads:
     cpu_spread: float
     bandwidth_spread: float
     varied: bool
+    known: tuple[bool, bool] = (True, True)
 
     @classmethod
     def of(cls, runs: Observations) -> Loads:
         """The usual loads of some runs."""
         cpu, cpu_spread = _usual(runs.cpu, IDLE_CPU)
         bandwidth, bandwidth_spread = _usual(runs.bw, IDLE_BANDWIDTH)
-        return cls(cpu, bandwidth, cpu_spread, bandwidth_spread, _differ(runs.cpu) or _differ(runs.bw))
+        found = [np.unique(values[~np.isnan(values)]) for values in (runs.cpu, runs.bw)]
+        varied, known = any(len(each) > 1 for each in found), (bool(len(found[0])), bool(len(found[1])))
+        return cls(cpu, bandwidth, cpu_spread, bandwidth_spread, varied, known)
 
     def filled(self, runs: Observations) -> tuple[Observations, Floats, Floats]:
         """The runs with the usual loads where none were measured, and the spreads of log CPU and log bandwidth there.
@@ -72,7 +76,3 @@ def _usual(values: Floats, unknown: float) -> tuple[float, float]:
     middle = float(np.median(known))
     squares = float(np.sum((known - middle) ** 2)) + WORTH * UNKNOWN_SPREAD**2
     return float(np.exp(middle)), float(np.sqrt(squares / (len(known) + WORTH)))
-
-
-def _differ(values: Floats) -> bool:
-    return len(np.unique(values[~np.isnan(values)])) > 1

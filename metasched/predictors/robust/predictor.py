@@ -83,9 +83,13 @@ class RobustPredictor(RobustLearner, ByColumns):
 
     @property
     def usual_loads(self) -> tuple[UsualLoad, UsualLoad]:
-        """CPU and bandwidth with which runs are learned where they were not measured."""
+        """CPU and bandwidth with which runs are learned where they were not measured.
+
+        If no run's was, its effect is part of the scatter of the runs, and no doubt is added for it.
+        """
         loads = self.state.model.loads
-        return UsualLoad(loads.cpu, loads.cpu_spread), UsualLoad(loads.bandwidth, loads.bandwidth_spread)
+        spreads = np.where(loads.known, (loads.cpu_spread, loads.bandwidth_spread), 0.0).tolist()
+        return UsualLoad(loads.cpu, spreads[0]), UsualLoad(loads.bandwidth, spreads[1])
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict the execution time (s) of one run, with its interval at ``level``."""
