@@ -92,9 +92,9 @@ def configuration_path(named: Path | None) -> Path:
 
 def loads_to_expect(model: Any, cpu: float | None, bandwidth: float | None) -> tuple[float, float]:
     """CPU (share of a processor) and bandwidth (Mbit/s) to predict with: by default the model's usual ones."""
-    from metasched.predictors.walltime import usual_loads
+    from metasched.predictors.walltime import median_loads
 
-    usual = usual_loads(getattr(model, "window", ()))
+    usual = median_loads(getattr(model, "window", ()))
     return (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
 
 

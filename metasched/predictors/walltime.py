@@ -188,37 +188,57 @@ def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | N
     """
     if cpu is not None and bandwidth is not None:
         return np.array([cpu]), np.array([bandwidth])
-    met_cpu, met_bandwidth = loads_met(runs)
-    return (
-        met_cpu if cpu is None else np.full(met_cpu.size, cpu),
-        met_bandwidth if bandwidth is None else np.full(met_bandwidth.size, bandwidth),
-    )
+    said = np.array([math.nan if each is None else each for each in (cpu, bandwidth)])
+    return _known(np.where(np.isnan(said), _met(runs), said))
 
 
 def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
     """Available CPU and bandwidth that the last of some runs met, arrays of shape (k,).
 
+    Runs whose loads were not measured do not tell. If none tells both, medians replace what was not measured.
+
     Raises
     ------
     InputError : when there are no runs.
     """
-    if not runs:
-        raise InputError("there are no past runs with loads, expected at least one, or --cpu and --bandwidth")
-    # A load that was not measured counts as the models take it: that of a free node.
-    last = [run.request for run in runs[-MOST_LOADS:]]
-    return np.array([run.available_cpu for run in last]), np.array([run.available_bandwidth for run in last])
+    return _known(_met(runs))
 
 
-def usual_loads(runs: Iterable[Run]) -> tuple[float, float]:
+def median_loads(runs: Sequence[Run]) -> tuple[float, float]:
     """The medians of the available CPU and bandwidth of runs; those of an idle node if none was measured.
 
-    >>> usual_loads([Run("cg", "c", 500, 2, cpu, math.nan, 5.0) for cpu in (0.5, 0.6, 0.9)])
+    >>> median_loads([Run("cg", "c", 500, 2, cpu, math.nan, 5.0) for cpu in (0.5, 0.6, 0.9)])
     (0.6, 1000.0)
     """
-    met = list(runs)
-    cpu = [run.min_avg_avail_cpu for run in met if not math.isnan(run.min_avg_avail_cpu)]
-    bandwidth = [run.min_avg_avail_bw for run in met if not math.isnan(run.min_avg_avail_bw)]
-    return (float(np.median(cpu)) if cpu else IDLE_CPU, float(np.median(bandwidth)) if bandwidth else IDLE_BANDWIDTH)
+    return _medians(_loads(runs))
+
+
+def _met(runs: Sequence[Run]) -> Floats:
+    if not runs:
+        raise InputError("there are no past runs with loads, expected at least one, or --cpu and --bandwidth")
+    return _loads(runs[-MOST_LOADS:])
+
+
+def _loads(runs: Sequence[Run]) -> Floats:
+    """CPU and bandwidth of runs, shape (k, 2), NaN where they were not measured."""
+    return np.array([(run.min_avg_avail_cpu, run.min_avg_avail_bw) for run in runs]).reshape(-1, 2)
+
+
+def _known(loads: Floats) -> tuple[Floats, Floats]:
+    """The columns of loads, of the rows without NaN; if there are none, with the medians in its place."""
+    unknown = np.isnan(loads)
+    whole = ~unknown.any(axis=1)
+    found = loads[whole] if whole.any() else np.where(unknown, _medians(loads), loads)
+    return found[:, 0], found[:, 1]
+
+
+def _medians(loads: Floats) -> tuple[float, float]:
+    known = (column[~np.isnan(column)] for column in loads.T)
+    cpu, bandwidth = (
+        float(np.median(each)) if len(each) else idle
+        for each, idle in zip(known, (IDLE_CPU, IDLE_BANDWIDTH), strict=True)
+    )
+    return cpu, bandwidth
 
 
 class ExecutionTimes:

@@ -24,7 +24,7 @@ from metasched.predictors.walltime import (
     loads_to_expect,
     of_placement,
 )
-from metasched.records import InputError, Interval, Placement, Prediction, ResourceSet, Run
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Interval, Placement, Prediction, ResourceSet, Run
 from metasched.store.database.store import Store
 from tests.service.daemons import learned_database
 
@@ -155,8 +155,8 @@ def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("cpu", "bandwidth", "expected"),
     [
-        (None, None, ([0.5, 0.9], [80.0, 1000.0])),
-        (0.7, None, ([0.7, 0.7], [80.0, 1000.0])),
+        (None, None, ([0.5], [80.0])),
+        (0.7, None, ([0.7], [80.0])),
         (None, 40.0, ([0.5, 0.9], [40.0, 40.0])),
         (0.7, 40.0, ([0.7], [40.0])),
     ],
@@ -171,3 +171,18 @@ def test_what_is_said_of_loads_takes_the_place_of_what_runs_met(
     else:
         with pytest.raises(InputError, match="there are no past runs with loads"):
             loads_to_expect([], cpu, bandwidth)
+
+
+@pytest.mark.parametrize(
+    ("loads", "expected"),
+    [
+        ([(0.4, math.nan), (0.6, 80.0), (math.nan, 90.0)], ([0.6], [80.0])),
+        ([(0.4, math.nan), (0.6, math.nan), (math.nan, 90.0)], ([0.4, 0.6, 0.5], [90.0, 90.0, 90.0])),
+        ([(math.nan, math.nan)], ([IDLE_CPU], [IDLE_BANDWIDTH])),
+    ],
+)
+def test_loads_that_were_not_measured_are_not_taken_for_those_of_idle_nodes(
+    loads: list[tuple[float, float]], expected: tuple[list[float], list[float]]
+) -> None:
+    found = loads_met([Run("cg", "c", 500, 2, cpu, bandwidth, 5.0) for cpu, bandwidth in loads])
+    assert tuple(each.tolist() for each in found) == expected
