@@ -20,7 +20,7 @@ from metasched.signature.traces.actions import ActionTable
 from metasched.signature.traces.common_beginning import common_beginning
 from metasched.signature.traces.exchanges import exchanges
 from metasched.signature.traces.folding import Loop, Node, folded
-from metasched.signature.traces.matching import likened, matched, merged, program_of
+from metasched.signature.traces.matching import Places, likened, matched, merged, program_of
 from metasched.signature.traces.message_order import in_order
 from metasched.signature.traces.parts import cut, turns
 from metasched.signature.traces.phases import Machine, phases_of, worked
@@ -64,7 +64,7 @@ def made_of(program: Program) -> dict[str, Any]:
         "ends": digest_of([sorted(ends.items()), sorted(anywhere)]),
         "loops": [digest_of(repr(loops)), *(counted(each) for each in loops)],
         "merged": digest_of(repr(together)),
-        "matched": digest_of([repr(fit(made, each)) for made in programs for fit, each in _fits(sequences, loops)]),
+        "matched": digest_of([placed(fit(made, each)) for made in programs for fit, each in _fits(sequences, loops)]),
         "in order": digest_of(texts(in_order(trace))),
         "exchanges": digest_of([getattr(exchanges(trace), each.name).tolist() for each in fields(exchanges(trace))]),
         "steadied": digest_of(texts(jittered(program).steadied())),
@@ -97,6 +97,14 @@ def made_of(program: Program) -> dict[str, Any]:
 def counted(nodes: list[Node]) -> int:
     """How many nodes there are, with those inside others."""
     return sum(1 + (counted(list(node.body)) if isinstance(node, Loop) else 0) for node in nodes)
+
+
+def placed(places: Places | None) -> str:
+    """Where the actions of a program are, and how often its loops run."""
+    if places is None:
+        return "None"
+    tables = ([[(*row,) for row in each.tolist()] for each in of] for of in (places.leaves, places.repeats))
+    return "Places(leaves={}, repeats={})".format(*tables)
 
 
 def texts(trace: Trace) -> list[list[str]]:
