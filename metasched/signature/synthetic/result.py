@@ -164,7 +164,9 @@ class MeasuredCosts:
 
     def _time(self, each: Collective, count: int | None = None) -> float:
         count = count or self.count
-        times = self.times.setdefault(count, times_by_size(self.result.collectives, count))
+        if count not in self.times:
+            self.times[count] = times_by_size(self.result.collectives, count)
+        times = self.times[count]
         if each.name not in times:
             raise InputError(f"{each.name} was not measured, expected a result of metasched signature run")
         sizes, seconds = times[each.name]
