@@ -19,6 +19,7 @@ import scipy
 from metasched.arrays import Floats
 from metasched.predictors.abilities import check_depends, under
 from metasched.predictors.contract import Predictor
+from metasched.predictors.memory.window import measured
 from metasched.records import DEFAULT_SETTINGS, IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Request, Run, Settings
 
 #: Levels of the intervals whose ends trace the distribution.
@@ -221,7 +222,8 @@ def _met(runs: Sequence[Run]) -> Floats:
 
 def _loads(runs: Sequence[Run]) -> Floats:
     """CPU and bandwidth of runs, shape (k, 2), NaN where they were not measured."""
-    return np.array([(run.min_avg_avail_cpu, run.min_avg_avail_bw) for run in runs]).reshape(-1, 2)
+    known = measured(runs)
+    return np.stack([known.cpu, known.bw], axis=1)
 
 
 def _known(loads: Floats) -> tuple[Floats, Floats]:

@@ -169,7 +169,7 @@ def _answered(
         applications = [] if options.synthetic else other_applications(known, counts)
         others = [options.of(each, {})[1] for each in applications]
         ruled = not document.get("without_rule")
-        return predictions(engine, name, counts, measured, name == "blocks", ruled, others)
+        return predictions(engine, name, counts, measured, corrected=name == "blocks", ruled=ruled, others=others)
 
 
 def _warnings(known: Application, document: dict[str, Any], found: Sequence[Prediction]) -> list[str]:

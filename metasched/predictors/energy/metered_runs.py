@@ -10,8 +10,8 @@ import numpy as np
 from metasched.arrays import Floats
 from metasched.predictors.abilities import UsualLoad
 from metasched.predictors.memory.representable import LARGEST_DIGITS
-from metasched.predictors.memory.window import measured
-from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, Run
+from metasched.predictors.memory.window import observations
+from metasched.records import Run
 
 #: Mean powers that many times off those of the other runs are errors of the meter.
 MISREAD = 30.0
@@ -42,7 +42,5 @@ def conditions(runs: Sequence[Run], usual: Sequence[UsualLoad] = ()) -> Floats:
     runs : one or more.
     usual : CPU and bandwidth where they were not measured; by default those of idle nodes.
     """
-    cpu, bandwidth = (load.median for load in usual) if usual else (IDLE_CPU, IDLE_BANDWIDTH)
-    known = measured(runs)
-    loads = np.where(np.isnan(known.cpu), cpu, known.cpu), np.where(np.isnan(known.bw), bandwidth, known.bw)
-    return np.asarray(np.log(np.stack([known.problem_size, known.processors, *loads], axis=1)))
+    found = observations(runs, *(load.median for load in usual))
+    return np.asarray(np.log(np.stack([found.problem_size, found.processors, found.cpu, found.bw], axis=1)))

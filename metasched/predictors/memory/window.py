@@ -116,15 +116,22 @@ def measured(runs: Iterable[Run]) -> Observations:
     return Observations.of(*columns)
 
 
-def observations(runs: Iterable[Run]) -> Observations:
-    """Columns of the five numbers that the mathematics needs of each run; unmeasured minima as in ``Run.request``.
+def observations(runs: Iterable[Run], cpu: float = IDLE_CPU, bandwidth: float = IDLE_BANDWIDTH) -> Observations:
+    """Columns of the five numbers that the mathematics needs of each run.
 
+    Parameters
+    ----------
+    runs : oldest first.
+    cpu, bandwidth : share of a processor and Mbit/s in place of unmeasured minima, by default as in ``Run.request``.
+
+    Examples
+    --------
     >>> observations([Run("cg", "c8", 100, 2, 0.5, 90.0, 7.0)]).time
     array([7.])
     """
     found = measured(runs)
     return replace(
         found,
-        cpu=np.where(np.isnan(found.cpu), IDLE_CPU, found.cpu),
-        bw=np.where(np.isnan(found.bw), IDLE_BANDWIDTH, found.bw),
+        cpu=np.where(np.isnan(found.cpu), cpu, found.cpu),
+        bw=np.where(np.isnan(found.bw), bandwidth, found.bw),
     )

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from metasched.records import InputError
 from metasched.signature.computation.measurable_points import MOST_PHASES, Pace
 from metasched.signature.equations.expressions import LISTED
@@ -92,7 +90,7 @@ class Application:
 
     def first(self, count: int) -> int:
         """The process that ranks are counted from, of so many."""
-        return int(self.origin({"n": np.full(1, float(count))}, count)[0]) % count if self.origin else 0
+        return self.origin.at(count) % count if self.origin else 0
 
     def each(self) -> Iterator[Application]:
         """The application, and each of its parts."""

@@ -146,6 +146,10 @@ class Attribute:
             each.computable(names) for each in self.table
         )
 
+    def at(self, count: int) -> int:
+        """The number for so many processes, where it follows from how many they are."""
+        return int(self({"n": np.full(1, float(count))}, count)[0])
+
     def __call__(self, env: Env, count: int, rounded: bool = True) -> Floats:
         """The numbers, of the shape that the names in ``env`` broadcast to."""
         if self.placement is not None:

@@ -196,7 +196,8 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
                     roles[rank] = len(programs)
                 programs.append(program)
     # Ranks of the rules count from their origin.
-    turned = [(rank - application.first(count)) % count for rank in range(count)]
+    first = application.first(count)
+    turned = [(rank - first) % count for rank in range(count)]
     whole = Trace(actions.table, tuple(processes[each] for each in turned))
     return Sample(whole, tuple(roles[each] for each in turned), tuple(programs))
 
@@ -228,7 +229,7 @@ def _role(
     ------
     Their ranks, an array of shape (ranks, actions), and the program as samples have it.
     """
-    sides = TOPOLOGIES[application.topology](count)
+    sides, first = TOPOLOGIES[application.topology](count), application.first(count)
     places, length = positions(application, role, int(ranks[0]), count)
     shapes = np.zeros(length, dtype=np.int64)
     kept = np.zeros(length, dtype=bool)
@@ -262,7 +263,6 @@ def _role(
             for place in range(depth):
                 env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
                 env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
-            first = application.first(count)
             numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions, first)
             made[:, at[table[:, 0]]] = numbered
         yield same, made, (shapes[there], np.flatnonzero(kept[there]))

@@ -183,8 +183,7 @@ def _completed(traces: Sequence[Trace], timed: bool) -> Fit | None:
 def _from_another(traces: Sequence[Trace], timed: bool, part: bool = False) -> Fit | None:
     """The rules of ranks that are counted from another process than 0; None where some call follows no rule."""
     for origin in origins(traces):
-        firsts = [int(origin({"n": np.full(1, float(len(trace.processes)))}, 0)[0]) for trace in traces]
-        turned = [counted_from(trace, first) for trace, first in zip(traces, firsts, strict=True)]
+        turned = [counted_from(trace, origin.at(len(trace.processes))) for trace in traces]
         completion = cache(partial(_completed, turned, timed))
         found = _whole(turned, timed, completion, part)
         if found is None or not (found.partners and found.calls_ruled == 1.0 and _grows(found) and _holds(found)):

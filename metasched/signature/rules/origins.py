@@ -40,11 +40,11 @@ def origins(traces: Sequence[Trace]) -> list[Attribute]:
     for place, share in enumerate(SHARES):
         for rank in alone[0].tolist():
             by = float(rank - int(share * counts[0]))
-            expression = Expression(by, ((share, "n"),) if share else ())
-            ranks = [int(expression({"n": np.full(1, float(n))})[0]) for n in counts]
+            origin = Attribute(expression=Expression(by, ((share, "n"),) if share else ()))
+            ranks = [*map(origin.at, counts)]
             fits = all(0 <= one < n and one in each for one, n, each in zip(ranks, counts, alone, strict=True))
             if fits and any(ranks):
-                found.append((place, abs(by), Attribute(expression=expression)))
+                found.append((place, abs(by), origin))
     return [each for *_, each in sorted(found, key=lambda one: one[:2])][:MOST_ORIGINS]
 
 
