@@ -49,6 +49,7 @@ def test_each_fault_of_health_is_shown_whether_it_is_there_or_not(tmp_path: Path
     # However busy the host is, no view is late.
     with running(tmp_path, periods={"loads": 60.0}) as daemon:
         before = shown(daemon)
+        until(lambda: daemon.work.idle)  # the check at the start would find nothing afterwards
         daemon.upkeep.damage = "page 3"
         (tmp_path / "metasched.db").rename(tmp_path / "away.db")
         with pytest.raises(Exception, match="put it back"):
