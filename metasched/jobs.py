@@ -35,7 +35,7 @@ MOST_PROCESSORS = 10_000_000
 #: others), one with resources besides processors (GPUs), a part of a heterogeneous job, one with several processors a
 #: process, one of more processes than processors, one without a script (srun, salloc), one that was suspended, or
 #: whose nodes changed, while it ran, or whose scheduler was away when it ended; "unknown" where its scheduler does not
-#: tell any more.
+#: tell any more; "newer" for what only later versions know.
 Kind = Literal[
     "",
     "array",
@@ -47,6 +47,7 @@ Kind = Literal[
     "interactive",
     "interrupted",
     "unknown",
+    "newer",
 ]
 #: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
 LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "overcommitted", "interactive", "interrupted"})

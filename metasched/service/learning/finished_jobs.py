@@ -21,7 +21,7 @@ from metasched.service.learning.accounting import REACH
 from metasched.service.learning.confirmation import Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_energies import JobEnergies
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
-from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
+from metasched.service.learning.run_outcome import DONE, UNLEARNED, Concluded, as_reported, conclude, unlearned
 from metasched.service.metrics import Metrics
 from metasched.service.quality.advice_quality import Ledger, settled
 from metasched.service.state.live_clusters import LiveClusters
@@ -194,7 +194,7 @@ class EndedJobs:
         """
         refused: Exception | None = None
         for record in self._store.runs.all(learnable=False, since=now - REACH):
-            waits = record.exit_status == 0 and not {FORGOTTEN, DONE} & record.run.extra.keys()
+            waits = record.exit_status == 0 and not {FORGOTTEN, DONE, UNLEARNED} & record.run.extra.keys()
             if waits and self._waiting.concerns(record.run.extra.get("scheduler", "")):
                 job = _job_of(record.run)
                 self.energies.note(job)
@@ -280,7 +280,7 @@ class EndedJobs:
             )  # fmt: skip
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
         elif fate.kind in LEFT_ALONE or pending.ran_otherwise(fate):
-            concluded = Concluded(replace(concluded.record, learnable=False), None, None)
+            concluded = unlearned(concluded)
         elif not fate.completed and concluded.record.exit_status == 0:
             concluded = ended_by_scheduler(concluded)
         self._stored(concluded, corrects=pending.stored)
@@ -317,10 +317,13 @@ class EndedJobs:
         """What is learned from a job; None where neither its comment nor a placement tells what it was."""
         mark = self._placed(job, self._mark_of(job))
         concluded = None if mark is None else conclude(job, mark, self._board, self._models, self._store)
-        if concluded is not None and self._clock.was_set_during(job.start, job.end):
-            _log.warning("job %s of %s is not learned: the clock was set meanwhile", job.job, job.scheduler)
-            return Concluded(replace(concluded.record, learnable=False), None, None)
-        return concluded
+        why = "the clock was set meanwhile" if self._clock.was_set_during(job.start, job.end) else ""
+        if job.kind == "newer":
+            why = "only a later version knows what kind of job it is"
+        if concluded is None or not why:
+            return concluded
+        _log.warning("job %s of %s is not learned: %s", job.job, job.scheduler, why)
+        return unlearned(concluded)
 
     def _mark_of(self, job: EndedJob) -> Mark | None:
         """What its user says that a job is a run of, in its comment, or else by the numbers that it states."""

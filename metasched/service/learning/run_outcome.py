@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 #: The cell of a run that tells what was done of it before its job was moved.
 DONE = "done"
+#: The cell of a run that no model learns, whatever its scheduler says of it after a restart.
+UNLEARNED = "unlearned"
 #: How far before a run's start the load it began with may have been measured (s).
 REACH = 300.0
 
@@ -78,9 +80,11 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     )
     predicted, joules = _predicted(run, models)
     # What a moved job did after its move is a part of a run, of which the model knows nothing.
-    known = known and not mark.done
+    known = known and counted and not mark.done
+    if not known:
+        run = _marked(run)
     return Concluded(
-        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted and known, uid=job.uid),
+        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and known, uid=job.uid),
         mark.placement,
         Outcome(
             job=job.job,
@@ -100,6 +104,16 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
             frequency=run.settings.frequency,
         ),
     )
+
+
+def unlearned(concluded: Concluded) -> Concluded:
+    """A run that is kept but teaches nothing, neither now nor after a restart; its placement stays without outcome."""
+    record = concluded.record
+    return Concluded(replace(record, run=_marked(record.run), learnable=False), None, None)
+
+
+def _marked(run: Run) -> Run:
+    return replace(run, extra=MappingProxyType({**run.extra, UNLEARNED: "yes"}))
 
 
 def with_devices(settings: Settings, devices: Devices | None, job: str) -> tuple[Settings, bool]:

@@ -406,6 +406,46 @@ def test_a_run_that_was_shorter_than_was_stored_before_a_restart_is_not_learned(
         assert here.learned == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "fate"),
+    [
+        ({"kind": "newer"}, WELL),  # as a later version's epilog reported
+        ({"devices": UNKNOWN_DEVICES}, WELL),
+        ({"kind": "unknown", "comment": "metasched:app=cg,n=500,p=4"}, replace(WELL, processes=None)),
+        ({}, replace(WELL, kind="interrupted")),
+        ({}, replace(WELL, started=NOW + 9.0, ended=NOW + 20.0)),
+    ],
+)
+def test_what_was_not_to_be_learned_is_not_learned_after_a_restart_either(
+    changes: dict[str, Any], fate: Fate, tmp_path: Path
+) -> None:
+    scheduler = Scheduler("c", {"7": fate})
+    with site(tmp_path, scheduler) as before:
+        before.jobs.take(job(**changes))
+        before.confirm()
+        assert before.runs().keys() == {"7"}
+        assert before.learned == []
+    scheduler.known["7"] = replace(WELL, processes=None)  # which its accounting tells, where the controller knew more
+    with site(tmp_path, scheduler) as here:
+        here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        assert here.learned == []
+
+
+def test_a_job_during_which_the_clock_was_set_is_not_learned_after_a_restart_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = Scheduler("c", {"7": WELL})
+    with monkeypatch.context() as changed, site(tmp_path, scheduler) as before:
+        changed.setattr(Clock, "was_set_during", lambda *_: True)
+        before.jobs.take(job())
+        before.confirm()
+    with site(tmp_path, scheduler) as here:
+        here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        assert here.learned == []
+
+
 def test_a_job_that_is_put_back_teaches_by_its_second_run_only(tmp_path: Path) -> None:
     scheduler = Scheduler("c", {"7": Fate(completed=False)})
     with site(tmp_path, scheduler) as here:
@@ -728,11 +768,11 @@ def bursts(count: int, seed: int) -> tuple[list[AdvisedPlacement], list[EndedJob
     return advised, jobs, fates
 
 
-def test_of_hundreds_of_jobs_in_bursts_none_is_mistaken_for_another(
+def test_of_a_thousand_jobs_in_bursts_none_is_mistaken_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_queue, "APART", 0.0)
-    advised, jobs, fates = bursts(300, seed=1)
+    advised, jobs, fates = bursts(1_000, seed=1)
     own = {str(int(each.uid, 16)): each for each in advised}
     with site(tmp_path, Scheduler("c", fates)) as here:
         here.store.placements.add(advised)

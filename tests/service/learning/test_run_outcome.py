@@ -48,6 +48,7 @@ def test_the_smallest_average_over_the_run_of_any_node_counts_where_half_of_them
 
 
 JOB = EndedJob("east", "7", "", "p", ("n1", "n2"), 4, NOW, NOW + 9.0, 0)
+NEVER = {"unlearned": "yes"}
 MARK = Mark("cg", 900.0)
 
 
@@ -55,18 +56,18 @@ MARK = Mark("cg", 900.0)
     ("job", "mark", "processors", "learnable", "extra"),
     [
         ({}, {"processors": 2}, 4, True, {}),  # the scheduler's count goes before a comment's
-        ({"kind": "unknown"}, {"processors": 2}, 4, False, {}),
+        ({"kind": "unknown"}, {"processors": 2}, 4, False, NEVER),
         ({"kind": "unknown"}, {"processors": 4}, 4, True, {}),
         ({"processors": None}, {"processors": 3}, 3, True, {}),
-        ({"processors": None}, {}, 2, False, {}),
-        ({"processors": None, "nodes": ()}, {}, 1, False, {}),
+        ({"processors": None}, {}, 2, False, NEVER),
+        ({"processors": None, "nodes": ()}, {}, 1, False, NEVER),
         ({"exit_status": 1}, {}, 4, False, {}),
-        ({}, {"done": 0.25}, 4, False, {"done": "0.25"}),
+        ({}, {"done": 0.25}, 4, False, NEVER | {"done": "0.25"}),
         ({}, {"placement": "ab"}, 4, True, {"placement": "ab"}),
         ({"processes_per_node": 2, "threads": 3}, {}, 4, True, {"processes_per_node": "2", "threads": "3"}),
         ({"energy": 5.5, "energy_covers": "node", "user": "9"}, {}, 4, True,
          {"energy": "5.5", "energy_covers": "node", "user": "9"}),
-        ({"devices": UNKNOWN_DEVICES}, {}, 4, False, {}),
+        ({"devices": UNKNOWN_DEVICES}, {}, 4, False, NEVER),
         ({"devices": (("gpu", "a100"),)}, {}, 4, True, {"parameter:gpu": "a100"}),
     ],
 )  # fmt: skip
