@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter, ValidationError
 
 from metasched.advised_placements import Demands, Digest, Fraction, Message, Number, SettingsAsked, Weight
 from metasched.history.argument_numbers import LONGEST_TEXT
@@ -112,13 +112,28 @@ class DevicesIn(Report):
         return Settings.of(parameters=self.model_dump(exclude_unset=True)).parameters
 
 
+#: The values of fields of jobs that this version knows, and what counts instead of one that a later version reports.
+_OTHERWISE: dict[str, tuple[TypeAdapter[str], str]] = {
+    "kind": (TypeAdapter(Kind), "newer"), "script": (TypeAdapter(Digest), ""), "numbers": (TypeAdapter(Numbers), ""),
+}  # fmt: skip
+
+
+def _is(known: TypeAdapter[str], value: str) -> bool:
+    try:
+        known.validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
 class JobIn(Report):
     """A job that has ended, as its scheduler tells; ``nodes`` may be folded.
 
     ``submitted`` is when it was submitted (s), ``kind`` what it is besides an ordinary batch job, ``script`` the digest
     of its script. ``devices`` are parameters of its run for what it had besides processors: ``gpu``, the type of
     its GPUs, ``gpus``, how many, and ``gres``; empty where it had none, null where its scheduler does not know.
-    ``numbers`` are those in its arguments and script.
+    ``numbers`` are those in its arguments and script. Values of ``kind``, ``script`` and ``numbers`` that this version
+    does not know are taken for :data:`_OTHERWISE`.
     """
 
     scheduler: Name
@@ -133,24 +148,30 @@ class JobIn(Report):
     user: Text = ""
     name: Text = ""
     submitted: Positive | None = None
-    kind: Kind = ""
-    script: Digest = ""
+    kind: Text = ""
+    script: Text = ""
     processes_per_node: Count | None = None
     threads: Count | None = None
     energy: Positive | None = None
     energy_covers: Annotated[Text, Field(max_length=LONGEST_WORD)] = ""
     frequency: Clock | None = None
     devices: DevicesIn | None = None
-    numbers: Numbers = ""
+    numbers: Annotated[Text, Field(max_length=LONGEST_TEXT)] = ""
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The keys that this version does not know, here and of the devices."""
-        return *super().unknown, *(f"devices.{name}" for name in (self.devices.unknown if self.devices else ()))
+        """The keys that this version does not know, here and of the devices, and the values."""
+        devices = (f"devices.{name}" for name in (self.devices.unknown if self.devices else ()))
+        return *super().unknown, *devices, *(f"{name}={getattr(self, name)}" for name in self._unknown_values())
+
+    def _unknown_values(self) -> list[str]:
+        """The fields whose values this version does not know."""
+        return [name for name, (known, _) in _OTHERWISE.items() if not _is(known, getattr(self, name))]
 
     def ended(self) -> EndedJob:
         """The job; InputError where there can be no such nodes or devices."""
         fields = self.model_dump(exclude={"nodes", "devices", *(self.model_extra or ())})
+        fields |= {name: _OTHERWISE[name][1] for name in self._unknown_values()}
         nodes = tuple(dict.fromkeys(unfold(self.nodes, where="nodes")))
         return EndedJob(**fields, nodes=nodes, devices=None if self.devices is None else self.devices.devices)
 

@@ -83,9 +83,27 @@ def test_a_job_with_devices_that_this_version_does_not_know_is_stored_but_not_le
     assert counted(daemon)["/v1/jobs"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("value", "learned"),
+    [({"kind": "spot"}, False), ({"script": "sha256:0a1b"}, True), ({"numbers": "n => 400"}, True)],
+)
+def test_a_job_with_a_value_that_this_version_does_not_know_is_taken_without_it(
+    value: dict[str, str], learned: bool, daemon: Daemon, client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        answer = client.post("/v1/jobs", json=JOB | value).json()
+        client.post("/v1/jobs", json=JOB | value | {"job": "2"})
+    assert (answer["stored"], answer["learned"]) == (True, learned)
+    ((name, said),) = value.items()
+    (line,) = [each.getMessage() for each in caplog.records if "is not known to version" in each.getMessage()]
+    assert line.startswith(f"/v1/jobs: {name}={said} is not known to version ")
+    assert counted(daemon)["/v1/jobs"] == 2.0
+
+
 @pytest.mark.parametrize("path", REPORTS)
 def test_what_is_known_is_checked_as_ever(path: str, daemon: Daemon, client: TestClient) -> None:
     assert client.post(path, json=REPORTS[path] | LATER | WRONG[path]).status_code == 422
+    assert client.post("/v1/jobs", json=JOB | {"kind": 7}).status_code == 422
     assert counted(daemon)[path] == 0.0
 
 
@@ -104,6 +122,11 @@ def test_no_client_fills_the_log_with_keys(
     lines = [each.getMessage() for each in caplog.records if "is not known to version" in each.getMessage()]
     assert len(lines) == MOST_NAMED
     assert all("\n" not in line and len(line) < 300 for line in lines)
+
+
+def test_what_became_of_a_job_that_was_sent_is_refused_with_more_and_reported_later(client: TestClient) -> None:
+    refused = client.put(f"/v1/sites/jobs/{32 * '0'}", json={"site": "far", "job": "1"} | LATER)
+    assert (refused.status_code, refused.json()["detail"]) == (422, "body.newer: Extra inputs are not permitted")
 
 
 @pytest.mark.parametrize(
