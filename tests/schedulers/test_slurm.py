@@ -129,6 +129,9 @@ def test_switches_are_those_that_the_topology_describes_now(commands: Path) -> N
     topology.write_bytes(b"SwitchName=\xff\n")
     with pytest.raises(InputError):
         source.partitions()
+    (commands / "topology.yaml").write_text("---\n")  # beside which Slurm reads no other
+    (found,) = source.partitions()
+    assert getattr(found.state.network, "switches", None) == ("c/racka",)
 
 
 def test_a_partition_that_is_not_there_is_named(commands: Path) -> None:

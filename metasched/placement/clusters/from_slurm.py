@@ -21,12 +21,16 @@ from metasched.records import InputError
 from metasched.validation import first_error
 from monitors.validated_fields import ValidatedFields
 
-#: States and flags of nodes that no job may be sent to; jobs that name a reservation are not placed.
+#: States and flags of nodes that no job may be sent to, as releases up to 25.11 spell them; jobs that name a
+#: reservation are not placed. Nodes are blocked by jobs that have a block or a switch to themselves.
 NOT_UP = frozenset(
-    {"DOWN", "DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "RESERVED",
-     "NOT_RESPONDING", "POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN", "POWERING_UP", "REBOOT_ISSUED",
-     "REBOOT_REQUESTED", "PLANNED_DOWN", "INVAL", "INVALID_REG"}
+    {"DOWN", "DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "MAINTENANCE",
+     "RESERVED", "NOT_RESPONDING", "POWER_DOWN", "POWER_DRAIN", "POWERING_DOWN", "POWERED_DOWN", "POWER_UP",
+     "POWERING_UP", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PLANNED_DOWN", "INVAL", "INVALID", "INVALID_REG",
+     "DYNAMIC_FUTURE", "PERFCTRS", "BLOCKED"}
 )  # fmt: skip
+#: The switch that joins the blocks of ``topology/block``; no configuration can spell it.
+BLOCKS = "all blocks"
 #: Those of nodes that are switched off; one that is down without them may draw power.
 OFF = frozenset({"POWERED_DOWN", "POWERING_DOWN", "FUTURE"})
 
@@ -151,23 +155,32 @@ def cluster_from_slurm(
 
 
 def _topology(text: str, names: Sequence[str], every: Sequence[str], uplinks: Mapping[str, float]) -> Topology:
+    """The switches of ``topology/tree``, or the blocks of ``topology/block`` (from release 23.11 on), each a switch."""
     where = "topology.conf"
-    switches = []
+    switches, blocks = list[Switch](), list[str]()
     for number, line in enumerate(re.sub(r"\\\n", " ", text).splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:
             continue
         fields = {key.lower(): value for key, _, value in (word.partition("=") for word in words)}
-        if not fields.get("switchname"):
+        if fields.keys() & {"blocksizes", "blocklevels"}:  # what jobs may ask for
+            continue
+        called = fields.get("switchname") or fields.get("blockname")
+        if not called:
             raise InputError(f"{line.strip()!r} has no SwitchName=", where=f"{where}: line {number}")
-        unknown = set(fields) - {"switchname", "nodes", "switches", "linkspeed"}
+        if fields.get("blockname"):
+            blocks.append(called)
+        unknown = set(fields) - {"switchname", "blockname", "nodes", "switches", "linkspeed"}
         if unknown:
             raise InputError(f"{min(unknown)} is not a known key", where=f"{where}: line {number}")
         below: dict[str, Any] = {
             key: unfold(fields[key], where=f"{where}: line {number}") if fields.get(key) else ()
             for key in ("nodes", "switches")
         }
-        switches.append(Switch(fields["switchname"], uplink=uplinks.get(fields["switchname"], float("inf")), **below))
+        switches.append(Switch(called, uplink=uplinks.get(called, float("inf")), **below))
+    if blocks:
+        within = {node for switch in switches for node in switch.nodes}
+        switches.append(Switch(BLOCKS, [name for name in every if name not in within], blocks))
     for name in uplinks:
         if name not in {switch.name for switch in switches}:
             raise InputError(f"an uplink is given for switch {name}, which does not exist", where=where)

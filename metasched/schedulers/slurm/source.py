@@ -156,8 +156,11 @@ class SlurmSource(CommandCluster):
         return found
 
     def _topology(self) -> str | None:
-        """The switches as they are described now, since nodes come and go while the daemon runs; None without any."""
-        if not self._switches.is_file():
+        """The switches as they are described now, since nodes come and go while the daemon runs; None without any.
+
+        From release 25.05 on Slurm ignores the file beside a ``topology.yaml``, which is not read here.
+        """
+        if not self._switches.is_file() or self._switches.with_suffix(".yaml").exists():
             return None
         try:
             return self._switches.read_text(encoding="utf-8", errors="replace")

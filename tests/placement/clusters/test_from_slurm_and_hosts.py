@@ -56,6 +56,22 @@ def test_newer_releases_spell_states_and_features_as_lists() -> None:
     assert newer.features == (frozenset({"ib"}),)
 
 
+@pytest.mark.parametrize("flag", ["MAINTENANCE", "INVALID_REG", "POWER_DRAIN", "DYNAMIC_FUTURE", "BLOCKED", "PERFCTRS"])
+def test_nodes_that_newer_releases_give_to_no_job_are_not_up(flag: str) -> None:
+    nodes = [{"name": f"n{number}", "cpus": 2, "state": ["IDLE", *more]} for number, more in enumerate(([], [flag]))]
+    assert cluster_from_slurm("c", {"nodes": nodes}).up.tolist() == [True, False]
+
+
+def test_blocks_of_newer_releases_are_switches_below_one() -> None:
+    nodes = [{"name": f"n{number}", "cpus": 2, "state": ["IDLE"], "partitions": ["p"]} for number in range(1, 6)]
+    blocks = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]  # the fifth is in none\nBlockSizes=2,4\n"
+    found = cluster_from_slurm("c", {"nodes": nodes}, blocks, uplinks={"b1": 10.0, "b2": 20.0}).network
+    assert found is not None
+    free = np.full(5, 100.0)
+    pairs = ([0, 1], [0, 2], [2, 3], [2, 4])
+    assert [found.bandwidth(free, pair) for pair in pairs] == [100.0, 10.0, 100.0, 20.0]
+
+
 def test_nodes_that_are_switched_off_draw_no_power_others_that_are_not_up_may() -> None:
     states = (["IDLE"], ["IDLE", "POWERED_DOWN"], ["IDLE", "powering_down"], ["DOWN"], ["MIXED", "DRAIN"], ["RESERVED"])
     nodes = [{"name": f"n{number}", "cpus": 2, "state": state} for number, state in enumerate(states)]
