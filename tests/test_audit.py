@@ -45,6 +45,24 @@ def test_tokens_modes_and_forgotten_runs_are_noted_with_who_did_it(tmp_path: Pat
     ]
 
 
+def test_enrolled_agents_and_forgotten_past_jobs_are_noted_too(tmp_path: Path, logged: list[str]) -> None:
+    database, user = str(tmp_path / "metasched.db"), f"user {getpass.getuser()}"
+    with pytest.raises(SystemExit):
+        main(["token", "enrol", "n[1-3]", "--folder", str(tmp_path / "tokens"), "--database", database])
+    with running(tmp_path) as daemon:
+        secret = daemon.store.tokens.add("boss", "admin")
+        daemon.access.refresh()
+        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        assert client.post("/v1/history/forget", json={"user": "nobody"}).status_code == 200
+    with pytest.raises(SystemExit):
+        main(["history", "forget", "--user", "nobody", "--database", database])
+    assert logged == [
+        f"{user}: tokens of 3 agents created: n[1-3]",
+        "client boss: 0 past jobs of a user forgotten",
+        f"{user}: 0 past jobs of a user forgotten",
+    ]
+
+
 def test_no_name_forges_a_line(logged: list[str]) -> None:
     audit("token x\nclient boss: mode act", "a\x1b[2J")
     assert logged == ["a?[2J: token x?client boss: mode act"]
