@@ -1,6 +1,7 @@
 """``python -m benchmarks.accounting``: seconds of one processor for what accounting costs, with limits where there are.
 
-A made log is imported twice, learned again as by a daemon that starts, asked, and a long queue is led on.
+A made log is imported twice, learned again as by a daemon that starts, asked, and a long queue is led on. Then three
+jobs of each of very many users are learned.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import numpy as np
 import typer
 
+from benchmarks.accounting.crowd import learned
 from benchmarks.replay.made_log import as_csv, made_log
 from metasched.history.queue import Line, PrecedingJob
 from metasched.service.state.job_history import JobHistory
@@ -26,6 +30,8 @@ Result = TypeVar("Result")
 
 #: Nodes and waiting jobs of the long queue.
 NODES, QUEUED = 1000, 10_000
+#: Users of whom three jobs each are learned.
+CROWD = 100_000
 #: Possible run times of a job of the queue, in parts of their median; the limit is three times that.
 SPREAD = (0.3, 0.6, 1.0, 1.6, 2.5)
 
@@ -62,6 +68,9 @@ def main(
     running, queued = made(NODES), made(QUEUED)
     line = _timed(f"read a queue of {QUEUED:,} jobs on {NODES:,} nodes", lambda: Line(0, running, queued))
     _timed("the wait of one more job", lambda: line.wait(16, 7200.0), 100)
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # whose memory is that of this step
+        took, peak = alone.submit(learned, CROWD).result()
+    print(f"{f'learn a job, of {CROWD:,} users':44} {took * 1000:8.2f} ms, {peak:.0f} MiB in all")
 
 
 def _timed(what: str, work: Callable[[], Result], times: int = 1) -> Result:

@@ -388,6 +388,11 @@ def test_jobs_of_one_name_are_told_apart_by_their_executables_where_these_are_kn
     assert mean("fast.sh") < 0.8 * mean("") < 0.8 * 0.8 * mean("slow.sh")
 
 
+def test_a_user_of_very_many_jobs_takes_no_more_memory_than_one_of_some_hundreds() -> None:
+    sizes = [len(pickle.dumps(past([600.0 + number % 500 for number in range(count)]))) for count in (500, 3000)]
+    assert sizes[1] < 1.05 * sizes[0]
+
+
 def test_no_more_names_are_kept_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "MOST_NAMES", 3)
     found = Neighbours()
