@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+# What helpers assert says both sides, as what tests assert does.
+pytest.register_assert_rewrite("whole_documents")
+
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -9,12 +9,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
 import psutil
 import pytest
+from waiting import until
 
 from metasched.records import Run
 
@@ -77,12 +77,7 @@ def test_the_load_computes_until_it_is_stopped_and_leaves_nothing_behind(
 ) -> None:
     generator = subprocess.Popen([sys.executable, EXAMPLES / "load.py", "--seed", "1"])
     watched = psutil.Process(generator.pid)
-    workers: list[psutil.Process] = []
-    deadline = time.monotonic() + 60
-    while not workers and time.monotonic() < deadline:
-        time.sleep(0.05)
-        workers = watched.children()
-    assert workers
+    workers = until(watched.children)
     generator.send_signal(signal_number)
     assert generator.wait(timeout=60) == status
     assert not psutil.wait_procs(workers, timeout=60)[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,28 +29,29 @@ def expected(known: Any, rel: float) -> dict[str, Any]:
     }
 
 
-class WholeAnswers:
-    """Answers by name, made once, and those that are written down in ``answers.json`` beside a test.
+def known_answers(test: str, file: str = "answers.json") -> dict[str, Any]:
+    """The answers by name that are written down beside a file of tests."""
+    return dict(json.loads(Path(test).with_name(file).read_text(encoding="utf-8")))
+
+
+def compared(test: str, answers: Callable[[], dict[str, Any]], rel: float, file: str = "answers.json") -> Any:
+    """A test that each answer is the one that is written down; one that is meant to change is by ``make answers``.
 
     Parameters
     ----------
     test : path of the file of tests.
-    answers : makes them.
+    answers : makes all of them, by name, once.
+    rel : relative tolerance of their numbers.
+    file : name of the file beside the tests that they are written down in.
     """
+    known, found = known_answers(test, file), cache(answers)
 
-    def __init__(self, test: str, answers: Callable[[], dict[str, Any]]) -> None:
-        self.known: dict[str, Any] = json.loads(Path(test).with_name("answers.json").read_text(encoding="utf-8"))
-        self._answers = answers
+    @pytest.mark.parametrize("name", known)
+    def compare(name: str) -> None:
+        assert found().keys() == known.keys()
+        assert dict(leaves(found()[name])) == expected(known[name], rel)
 
-    @cached_property
-    def _found(self) -> dict[str, Any]:
-        found = self._answers()
-        assert found.keys() == self.known.keys()
-        return found
-
-    def both(self, name: str, rel: float) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The leaves of an answer, and what they must be within a relative tolerance."""
-        return dict(leaves(self._found[name])), expected(self.known[name], rel)
+    return compare
 
 
 def rounded(part: Any, digits: int) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from whole_documents import known_answers
 
 from tests.history.forecasts import forecasts
 
-KNOWN = json.loads((Path(__file__).parent / "forecasts.json").read_text(encoding="utf-8"))
+KNOWN = known_answers(__file__, "forecasts.json")
 
 
 @pytest.fixture(scope="module")

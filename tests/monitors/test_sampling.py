@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import until
 
 from monitors import sampling
 from monitors.sampling import Average, Sampler, _Account
@@ -48,9 +48,7 @@ def test_a_run_shorter_than_the_interval_is_sampled_once() -> None:
 
 def test_a_longer_run_is_sampled_again_and_again() -> None:
     with Sampler({"cpu": Scripted(0.5)}, interval=0.02) as sampler:
-        deadline = time.monotonic() + 20
-        while sampler.averages["cpu"].samples < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: sampler.averages["cpu"].samples >= 3)
     assert sampler.averages["cpu"].samples >= 4
 
 

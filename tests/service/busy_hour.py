@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from pathlib import Path
 
 from fastapi.testclient import TestClient
+from waiting import until
 
 from metasched.records import Load
 from metasched.service.daemon import Daemon
@@ -57,9 +57,7 @@ def busy_hour(daemon: Daemon, client: TestClient, headers: dict[str, str], now: 
         answer = client.post("/v1/placements", json=ask, headers=headers).json()
         if number >= jobs - 3:
             continue
-        end = time.monotonic() + 20.0
-        while daemon.store.placements.find(answer["id"]) is None and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda uid=answer["id"]: daemon.store.placements.find(uid) is not None, 20.0)
         placement = answer["placement"]
         follows = number % 3 != 2
         nodes = placement["nodes"] if follows else [f"w{k}" for k in range(1, max(2, processors) + 1)]

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import metered_runs
 
@@ -93,6 +94,13 @@ def learned_database() -> bytes:
 def metered_database() -> bytes:
     """A database whose model of the application ``a`` on the cluster east tells energy at two clocks; made once."""
     return database(partial(teach_clocks, cluster="east"))
+
+
+def headers_for(daemon: Daemon, name: str = "admin", role: Any = "admin", **of: str | None) -> dict[str, str]:
+    """What a new client with a token of its own sends with each request."""
+    secret = daemon.store.tokens.add(name, role, **of)
+    daemon.access.refresh()
+    return {"Authorization": f"Bearer {secret}"}
 
 
 @contextmanager

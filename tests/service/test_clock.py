@@ -16,7 +16,7 @@ from metasched.service.daemon import Daemon
 from metasched.sites.choice import SitePlacement
 from metasched.sites.data import transfers
 from metasched.sites.trust import Trust
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 from tests.sites.answers import offer
 
 HOUR = 3600.0
@@ -35,9 +35,7 @@ class Day:
 @contextmanager
 def dated(folder: Path, day: Day, **settings: object) -> Iterator[tuple[Daemon, TestClient]]:
     with running(folder, wall=day, periods={"loads": 0.05}, **settings) as daemon:
-        client = TestClient(make_app(daemon))
-        client.headers["Authorization"] = f"Bearer {daemon.store.tokens.add('a', 'admin')}"
-        daemon.access.refresh()
+        client = TestClient(make_app(daemon), headers=headers_for(daemon, "a", "admin"))
         yield daemon, client
 
 

@@ -17,7 +17,7 @@ from metasched.records import InputError
 from metasched.service.app import make_app
 from metasched.service.configuration import Configuration, WebTokens
 from metasched.service.web_tokens import TokenReader
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 KEY, OTHER = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
 PRIVATE = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -170,8 +170,7 @@ def test_elliptic_curves_are_accepted(tmp_path: Path) -> None:
 def client(public: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     table = {"administrators": ["bea"], "jwt": {"algorithm": "RS256", "key": str(public)} | SITE}
     with running(tmp_path_factory.mktemp("site"), authentication=table) as daemon:
-        scheduler = {"Authorization": f"Bearer {daemon.store.tokens.add('s', 'scheduler')}"}
-        daemon.access.refresh()
+        scheduler = headers_for(daemon, "s", "scheduler")
         client = TestClient(make_app(daemon))
         for user in ("ann", "carl"):
             ask = {"application": "cg", "problem_size": 1000, "user": user}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from whole_documents import expected, leaves
+from whole_documents import expected, known_answers, leaves
 
 from tests.signature.answers import PROGRAMS, answers_of
 
-KNOWN = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
+KNOWN = known_answers(__file__)
 
 
 def known_of(program: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from metasched.sites.grid import Sites
 from metasched.sites.lending import NEWEST, LentRun, lent_document, lent_to, runs_in
 from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
-from tests.service.daemons import running, seconds
+from tests.service.daemons import headers_for, running, seconds
 from tests.sites.answers import answer, placement
 from tests.sites.test_grid import Daemons, grid
 
@@ -83,9 +83,8 @@ def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Daem
 def asking(daemons: dict[str, Daemon], asked: list[tuple[str, str, Any]]) -> Any:
     clients = {}
     for name, daemon in daemons.items():
-        secret = daemon.store.tokens.add(f"grid {len(daemon.store.tokens.all())}", "scheduler")
-        daemon.access.refresh()
-        clients[name] = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        headers = headers_for(daemon, f"grid {len(daemon.store.tokens.all())}", "scheduler")
+        clients[name] = TestClient(make_app(daemon), headers=headers)
 
     def ask(table: SiteTable, method: str, path: str, document: Any = None, timeout: float | None = None) -> Any:
         asked.append((table.name, path, document))
@@ -133,10 +132,8 @@ def test_runs_are_lent_by_schedulers_only_and_not_without_end(daemons: dict[str,
     far, statuses = daemons["far"], []
     asked = {"application": "cg", "problem_size": 900, "later": True}
     for role, count in (("reader", 4), ("scheduler", BORROWED + 1), ("scheduler", 4)):
-        secret = far.store.tokens.add(f"{role} {count}", role)  # type: ignore[arg-type]
-        far.access.refresh()
         lent = [lent_document(run) for run in runs_of("east/c", count)]
-        headers = {"Authorization": f"Bearer {secret}"}
+        headers = headers_for(far, f"{role} {count}", role)
         statuses.append(TestClient(make_app(far)).post("/v1/rankings", json=asked | {"lent": lent}, headers=headers))
     assert [each.status_code for each in statuses] == [403, 422, 200]
 

@@ -21,7 +21,7 @@ from metasched.sites.links import Probe, SiteLink
 from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import Routing, SiteTable
 from metasched.sites.site_paths import EXPLAINED, WINDOW
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 from tests.sites.answers import answer, placement
 from tests.sites.test_grid import Clock, Daemons
 
@@ -199,8 +199,7 @@ def test_the_daemon_finds_the_links_from_what_the_agents_of_all_sites_report(dae
     """By HTTP, as the agents send it: each site's agent with the token of its site."""
     network, client = Network(221, 0.05), TestClient(make_app(daemon))
     tokens = {name: daemon.store.tokens.add(f"links of {name}", "site", node=name) for name in NAMES}
-    reader = {"Authorization": f"Bearer {daemon.store.tokens.add('reader', 'reader')}"}
-    daemon.access.refresh()
+    reader = headers_for(daemon, "reader", "reader")
     for name, secret in tokens.items():
         for number in range(10):
             links = []

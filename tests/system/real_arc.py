@@ -12,10 +12,11 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from waiting import until
 
 from tests.free_ports import free_port
 from tests.system.real_slurm import Slurm
@@ -207,10 +208,7 @@ class Grid:
 
     def wait(self, holds: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Wait until a condition holds."""
-        end = time.monotonic() + timeout
-        while not holds():
-            assert time.monotonic() < end, f"waited in vain; see {self.folder}"
-            time.sleep(0.2)
+        until(holds, timeout, f"waited in vain; see {self.folder}", pause=0.2)
 
     def _certificates(self) -> None:
         authority = ("arcctl", "test-ca", "--ca-dir", str(self.folder / "ca"))

@@ -11,12 +11,12 @@ import os
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from deployed_files import copy_deployed
+from waiting import until
 
 PROGRAMS = Path("/usr/lib/gridengine")
 HOSTS = ("n1", "n2", "n3", "n4")
@@ -190,12 +190,9 @@ class GridEngine:
         answer = self.run("qstat", "-j", str(number)).splitlines()
         return {key.strip(): value.strip() for key, found, value in (line.partition(":") for line in answer) if found}
 
-    def wait(self, holds: object, timeout: float = TIMEOUT) -> None:
+    def wait(self, holds: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Wait until a condition holds."""
-        end = time.monotonic() + timeout
-        while not holds():  # type: ignore[operator]
-            assert time.monotonic() < end, f"waited in vain; see {self.folder}"
-            time.sleep(0.1)
+        until(holds, timeout, f"waited in vain; see {self.folder}", pause=0.1)
 
     def wait_for(self, jobs: set[int]) -> None:
         """Wait until none of these jobs is waiting or running."""

@@ -13,11 +13,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from waiting import until
 
 from tests.free_ports import free_ports
 
@@ -300,12 +302,9 @@ class Slurm:
         told = self.run("scontrol", "--oneliner", "show", "job", str(number))
         return dict(word.split("=", 1) for word in told.split() if "=" in word)
 
-    def wait(self, holds: object, timeout: float = TIMEOUT) -> None:
+    def wait(self, holds: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Wait until a condition holds."""
-        end = time.monotonic() + timeout
-        while not holds():  # type: ignore[operator]
-            assert time.monotonic() < end, f"waited in vain; see {self.folder}"
-            time.sleep(0.1)
+        until(holds, timeout, f"waited in vain; see {self.folder}", pause=0.1)
 
     def wait_for(self, jobs: Sequence[int]) -> None:
         """Wait until none of these jobs is waiting or running."""

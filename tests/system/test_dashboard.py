@@ -18,11 +18,12 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 from PIL import Image
+from waiting import until
 
 from metasched.service import simulations
 from metasched.service.app import make_app
 from tests.service.busy_hour import busy_hour, day_of_loads
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 from tests.system.real_browser import BINARY, Browser, browser
 
 pytestmark = [
@@ -40,19 +41,15 @@ def served(folder: Path, *, hostile: bool = True, jobs: int = 14) -> Iterator[tu
     day_of_loads(folder, now)
     with running(folder) as daemon:
         secret = daemon.store.tokens.add("on duty", "admin")
-        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        admin = headers_for(daemon)
         app = make_app(daemon)
         client = TestClient(app)
-        end = time.monotonic() + 60.0
-        while not daemon.history.of("east", day=True) and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: daemon.history.of("east", day=True))
         busy_hour(daemon, client, admin, now, jobs)
         if hostile:
             ask = {"application": HOSTILE, "problem_size": 1}
             assert client.post("/v1/placements", json=ask, headers=admin).status_code == 200
-        while daemon.models.waiting and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: not daemon.models.waiting)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()

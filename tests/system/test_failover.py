@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from waiting import until
 
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -47,12 +48,12 @@ def runs(daemon: Daemon, job: int) -> list[RecordedRun]:
 
 def learned(daemon: Daemon, job: int) -> float:
     """How long the only run of a job took that was learned from (s), once there is one."""
-    end = time.monotonic() + 60.0
-    while not (found := [each for each in runs(daemon, job) if each.learnable]):
-        assert time.monotonic() < end, f"job {job} was not learned from"
-        time.sleep(0.2)
-    (only,) = found
-    return only.run.execution_time
+
+    def found() -> list[RecordedRun]:
+        return [each for each in runs(daemon, job) if each.learnable]
+
+    (only,) = until(found, why=f"job {job} was not learned from", pause=0.2)
+    return float(only.run.execution_time)
 
 
 def asked(daemon: Daemon) -> list[float]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database.run_records import RecordedRun
@@ -116,12 +117,10 @@ def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes
         subprocess.run(words, env=slurm.environment, check=True, capture_output=True, timeout=60)
     slurm.wait(lambda: not slurm.run("squeue", "--noheader"), 60.0)
     learned(daemon, {ordinary})
-    end = time.monotonic() + 20.0
-    while sum(each.learnable and each.run.application == "lu" for each in runs(daemon).values()) < 6:
-        assert time.monotonic() < end, (
-            "the marked array and the marked jobs with GPUs and with -c were not learned from"
-        )
-        time.sleep(0.5)
+    until(
+        lambda: sum(each.learnable and each.run.application == "lu" for each in runs(daemon).values()) >= 6,
+        20.0, "the marked array and the marked jobs with GPUs and with -c were not learned from", pause=0.5,
+    )  # fmt: skip
     time.sleep(2.0)
     found = {job: each for job, each in runs(daemon).items() if job >= ordinary and each.learnable}
     assert {

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-from whole_documents import WholeAnswers
+from whole_documents import compared
 
 from tests.monitors.forecasters.answers import answers
 
-WRITTEN = WholeAnswers(__file__, answers)
-
-
-@pytest.mark.parametrize("name", WRITTEN.known)
-def test_a_forecast_is_the_one_written_down(name: str) -> None:
-    """One that is meant to change is written down anew by ``make answers``."""
-    found, known = WRITTEN.both(name, rel=1e-5)
-    assert found == known
+test_a_forecast_is_the_one_written_down = compared(__file__, answers, rel=1e-5)

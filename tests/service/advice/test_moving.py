@@ -27,7 +27,7 @@ from metasched.service.daemon import Daemon
 from metasched.service.learning.moves import Moves
 from metasched.service.quality.advice_quality import settled
 from metasched.store.errors import StoreError
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 MARK = "metasched:app=cg,n=1800,checkpoint=2"
 JOB = StartedJob(
@@ -62,8 +62,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture
 def client(daemon: Daemon) -> Iterator[TestClient]:
-    headers = {"Authorization": f"Bearer {daemon.store.tokens.add(f'{time.monotonic()}', 'reader', user='alice')}"}
-    daemon.access.refresh()
+    headers = headers_for(daemon, f"{time.monotonic()}", "reader", user="alice")
     with TestClient(make_app(daemon), headers=headers) as client:
         yield client
 
@@ -270,9 +269,7 @@ def test_a_move_is_judged_by_what_its_own_parameters_make_of_the_stay(daemon: Da
 
 def page(daemon: Daemon, **token: Any) -> str:
     """The text of the dashboard for the holder of a token."""
-    secret = daemon.store.tokens.add(f"page {time.monotonic()}", **token)
-    daemon.access.refresh()
-    html = TestClient(make_app(daemon)).get("/", headers={"Authorization": f"Bearer {secret}"}).text
+    html = TestClient(make_app(daemon)).get("/", headers=headers_for(daemon, f"page {time.monotonic()}", **token)).text
     return " ".join(re.sub("<[^>]*>", " ", html).split())
 
 

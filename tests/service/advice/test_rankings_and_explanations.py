@@ -24,7 +24,7 @@ from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.store.database.run_records import RecordedRun
 from metasched.validation import parse_toml
-from tests.service.daemons import CLUSTERS, running
+from tests.service.daemons import CLUSTERS, headers_for, running
 
 LIMITED = f'{CLUSTERS}\n[[application]]\nname = "cg"\nmax_processors = 6\n'
 ASK: dict[str, Any] = {"application": "cg", "problem_size": 1400}
@@ -38,17 +38,13 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def client(daemon: Daemon) -> Iterator[TestClient]:
-    headers = {"Authorization": f"Bearer {daemon.store.tokens.add('reader', 'reader')}"}
-    daemon.access.refresh()
-    with TestClient(make_app(daemon), headers=headers) as client:
+    with TestClient(make_app(daemon), headers=headers_for(daemon, "reader", "reader")) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def scheduler(daemon: Daemon) -> dict[str, str]:
-    headers = {"Authorization": f"Bearer {daemon.store.tokens.add('scheduler', 'scheduler')}"}
-    daemon.access.refresh()
-    return headers
+    return headers_for(daemon, "scheduler", "scheduler")
 
 
 def ranking(client: TestClient, **asked: Any) -> dict[str, Any]:
@@ -156,9 +152,7 @@ def test_a_placement_of_a_ranking_is_explained(client: TestClient) -> None:
 
 def test_advice_is_explained_by_its_id_with_the_model_and_loads_of_then(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
-        headers = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
-        client = TestClient(make_app(daemon), headers=headers)
+        client = TestClient(make_app(daemon), headers=headers_for(daemon))
         now = time.time()
         for name, cpu in (("e1", 0.75), ("e2", 0.5)):
             assert client.post("/v1/loads", json={"node": name, "samples": [[now, cpu, 90.0]]}).status_code == 200
@@ -209,9 +203,7 @@ problem_size = 1400
 
 def test_described_jobs_share_with_a_new_one(tmp_path: Path) -> None:
     with running(tmp_path, clusters=RUNNING) as daemon:
-        headers = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
-        client = TestClient(make_app(daemon), headers=headers)
+        client = TestClient(make_app(daemon), headers=headers_for(daemon))
         wide = ranking(client, processors=[16])["placements"][0]
         assert wide["slowdown"] > 1.02
         assert ranking(client, processors=[4], top=1)["placements"][0]["nodes"] == ["e4"]

@@ -5,17 +5,16 @@ That file is what :mod:`tests.service.api.test_whole_answers` compares with; rea
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
+from whole_documents import written_down
 
 from metasched.service.app import make_app
-from metasched.service.daemon import Daemon
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 #: What an application asks for, and one that no model and no cluster knows.
 CG, UNKNOWN = {"application": "cg", "problem_size": 1400}, {"application": "lu", "problem_size": 10}
@@ -52,23 +51,29 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any] | None]] = {
 CHANGING = frozenset({"age", "database", "id", "made_at", "saved_at", "sources", "up", "version"})
 #: Names of nodes: among equal ones any is placed on.
 NODE = re.compile(r"\b([ew])[1-4]\b")
+#: Numbers in texts, which are compared as numbers.
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
-def answers(daemon: Daemon) -> dict[str, Any]:
-    """The answers to all questions, without what is different each time."""
-    headers = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-    daemon.access.refresh()
-    client = TestClient(make_app(daemon), headers=headers)
-    return {
-        name: _lasting(client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body))
-        for name, (path, body) in QUESTIONS.items()
-    }
+def answers() -> dict[str, Any]:
+    """The answers of a daemon to all questions, without what is different each time."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        running(Path(folder), mode="act") as daemon,
+    ):
+        daemon.work.stop()
+        client = TestClient(make_app(daemon), headers=headers_for(daemon))
+        return {
+            name: _lasting(client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body))
+            for name, (path, body) in QUESTIONS.items()
+        }
 
 
 def _lasting(answer: Any) -> Any:
     def without(part: Any) -> Any:
         if isinstance(part, str):
-            return NODE.sub(r"\1?", part)
+            text = NODE.sub(r"\1?", part)
+            return [NUMBER.sub("#", text), *map(float, NUMBER.findall(text))]
         if isinstance(part, dict):
             return {key: without(value) for key, value in part.items() if key not in CHANGING}
         return [without(each) for each in part] if isinstance(part, list) else part
@@ -77,8 +82,4 @@ def _lasting(answer: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        running(Path(folder), mode="act") as started,
-    ):
-        print(json.dumps(answers(started), indent=1, sort_keys=True))
+    print(written_down(answers(), 9))

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from metasched.service.api import busy_routes
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 JSON = {"Content-Type": "application/json"}
 ASKED = {"application": "cg", "problem_size": 500}
@@ -91,11 +91,10 @@ def test_the_type_of_a_body_counts_as_it_does_for_the_framework(
 
 
 def test_a_follower_refuses_both_ways(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = daemon.store.tokens.add("busy follower", "scheduler")
-    daemon.access.refresh()
+    heads = headers_for(daemon, "busy follower", "scheduler")
     monkeypatch.setattr(daemon, "leads", False)
     for path, asked in (BODIES[0], ("/v1/loads", {"node": "e1", "samples": [[time.time(), 0.5, 90.0]]})):
-        body, heads = json.dumps(asked).encode(), {"Authorization": f"Bearer {secret}"}
+        body = json.dumps(asked).encode()
         direct = answered(daemon, path, body, heads)
         with monkeypatch.context() as patch:
             patch.setattr(busy_routes, "BUSY", {})
@@ -104,15 +103,12 @@ def test_a_follower_refuses_both_ways(daemon: Daemon, monkeypatch: pytest.Monkey
 
 
 def test_the_two_routes_do_not_go_through_the_framework(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = daemon.store.tokens.add("busy direct", "scheduler")
-    daemon.access.refresh()
-
     async def framework(*_: object) -> None:
         raise AssertionError("the framework was asked")
 
     app = make_app(daemon)
     monkeypatch.setattr(app, "router", framework)
-    heads = JSON | {"Authorization": f"Bearer {secret}"}
+    heads = JSON | headers_for(daemon, "busy direct", "scheduler")
     for path, asked in (BODIES[0], ("/v1/loads", {"node": "e1", "samples": [[time.time(), 0.5, 90.0]]})):
         assert TestClient(app).post(path, json=asked, headers=heads).status_code == 200
     with pytest.raises(AssertionError, match="the framework was asked"):

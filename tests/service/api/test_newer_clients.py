@@ -15,7 +15,7 @@ from waiting import until
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.metrics import MOST_NAMED
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 NOW = time.time()
 JOB = {
@@ -41,9 +41,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 @pytest.fixture
 def client(daemon: Daemon) -> TestClient:
-    secret = daemon.store.tokens.add("newer", "admin")
-    daemon.access.refresh()
-    return TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+    return TestClient(make_app(daemon), headers=headers_for(daemon, "newer", "admin"))
 
 
 def counted(daemon: Daemon) -> dict[str, float]:

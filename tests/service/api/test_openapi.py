@@ -11,7 +11,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
 from metasched.service.app import make_app
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EXAMPLES = 100
@@ -21,8 +21,7 @@ EXAMPLES = 100
 def interface(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[schemathesis.BaseSchema, dict[str, str]]]:
     folder = tmp_path_factory.mktemp("schema")
     with running(folder, limits={"requests_per_second": 1e6, "burst": 1_000_000}) as daemon:
-        headers = {"Authorization": f"Bearer {daemon.store.tokens.add('tester', 'admin')}"}
-        daemon.access.refresh()
+        headers = headers_for(daemon, "tester", "admin")
         yield schemathesis.openapi.from_asgi("/v1/openapi.json", make_app(daemon)), headers
 
 

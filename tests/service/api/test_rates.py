@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from metasched.service import load_intake
 from metasched.service.app import make_app
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 BATCH = 5000
 
@@ -40,8 +40,7 @@ def test_a_node_that_floods_is_refused_with_a_count_and_others_are_heard(tmp_pat
 def test_a_client_that_speaks_for_all_nodes_has_a_share_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_intake, "NODES", 2)
     with running(tmp_path, learned=False, limits={"samples_per_second": 1e-3, "samples_at_once": 10_000}) as daemon:
-        heads = {"Authorization": f"Bearer {daemon.store.tokens.add('s', 'scheduler')}"}
-        daemon.access.refresh()
+        heads = headers_for(daemon, "s", "scheduler")
         client = TestClient(make_app(daemon))
         nodes = ("e1", "e2", "e3", "e4", "w1", "w2")
         answers = [client.post("/v1/loads", json=batch(node, 0), headers=heads).status_code for node in nodes]

@@ -17,7 +17,7 @@ from metasched.service.daemon import Daemon
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
 from metasched.store.roles import ROLES
-from tests.service.daemons import running, runs, seconds
+from tests.service.daemons import headers_for, running, runs, seconds
 
 ASK = {"application": "cg", "problem_size": 1400, "processors": [2]}
 
@@ -84,8 +84,7 @@ def test_secrets_are_not_in_the_database(daemon: Daemon, secrets: dict[str, str]
 
 
 def test_a_revoked_token_lets_nobody_in(daemon: Daemon, client: TestClient) -> None:
-    headers = {"Authorization": f"Bearer {daemon.store.tokens.add('leaver', 'reader')}"}
-    daemon.access.refresh()
+    headers = headers_for(daemon, "leaver", "reader")
     assert client.get("/v1/status", headers=headers).status_code == 200
     daemon.store.tokens.revoke("leaver")
     daemon.access.refresh()
@@ -133,8 +132,7 @@ name = "north"
 nodes = [{names = "n[1-2]", link = [100.0, 1000.0]}, {names = "n3"}, {names = "n4", link = 100.0}]
 """
     with running(tmp_path, learned=False, clusters=clusters, limits={"links": {"n[4-5]": 10.0}}) as daemon:
-        headers = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        headers = headers_for(daemon)
         with TestClient(make_app(daemon)) as client:
             for node, bandwidth, taken in [
                 ("n1", 99.0, True),
@@ -390,8 +388,7 @@ def test_the_mode_is_an_admins_to_set_and_counts_from_the_next_answer_on(
 
 def test_a_mode_that_cannot_be_noted_does_not_hold(tmp_path: Path) -> None:
     with running(tmp_path, learned=False) as daemon:
-        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        admin = headers_for(daemon)
 
         class Failing:
             def add(self, change: object) -> None:
@@ -405,8 +402,7 @@ def test_a_mode_that_cannot_be_noted_does_not_hold(tmp_path: Path) -> None:
 
 def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
     with running(tmp_path, learned=False) as daemon:
-        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        admin = headers_for(daemon)
         client = TestClient(make_app(daemon))
         run = {"application": "x", "cluster": "east", "problem_size": 1e300, "processors": 1, "min_avg_avail_cpu": 0.5,
                "min_avg_avail_bw": 1.0, "execution_time": 1e-300}  # fmt: skip
@@ -425,8 +421,7 @@ def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
 
 def test_a_saved_model_that_is_unsound_keeps_no_time_limit_of_another_platform(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
-        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        admin = headers_for(daemon)
         daemon.models._predictors.know([("cg", "unsound")])
         asked = {"application": "cg", "problem_size": 900, "processors": 1}
         found = TestClient(make_app(daemon)).post("/v1/walltimes", json=asked, headers=admin)

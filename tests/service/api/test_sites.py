@@ -15,7 +15,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.sites.offer import offers_in
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 FULL = Partition(ClusterState.make("c/p", ["n1", "n2"], processors=0), "east", "c", "p", total=4)
 ASK = {"application": "cg", "problem_size": 900, "processors": [2], "scheduler": "c", "later": True}
@@ -38,10 +38,7 @@ def client(daemon: Daemon) -> TestClient:
 
 
 def as_(daemon: Daemon, role: str) -> dict[str, str]:
-    name = f"{role} {time.monotonic_ns()}"
-    secret = daemon.store.tokens.add(name, role)  # type: ignore[arg-type]
-    daemon.access.refresh()
-    return {"Authorization": f"Bearer {secret}"}
+    return headers_for(daemon, f"{role} {time.monotonic_ns()}", role)
 
 
 def test_a_site_where_all_is_taken_says_how_long_the_job_would_wait(daemon: Daemon, client: TestClient) -> None:
@@ -79,14 +76,11 @@ LINK = {"site": "far", "bandwidth": 940.0, "round_trip": 0.01}
 
 def of(daemon: Daemon, site: str) -> dict[str, str]:
     """The header of an agent that reports the links of a site."""
-    secret = daemon.store.tokens.add(f"links of {site} {time.monotonic_ns()}", "site", node=site)
-    daemon.access.refresh()
-    return {"Authorization": f"Bearer {secret}"}
+    return headers_for(daemon, f"links of {site} {time.monotonic_ns()}", "site", node=site)
 
 
 def test_only_the_agent_of_a_site_reports_its_links(daemon: Daemon, client: TestClient) -> None:
-    agent = {"Authorization": f"Bearer {daemon.store.tokens.add('agent of n1', 'agent', node='n1')}"}
-    daemon.access.refresh()
+    agent = headers_for(daemon, "agent of n1", "agent", node="n1")
     report = {"site": "home", "links": [LINK | {"age": 30.0}, LINK | {"site": "else"}]}
     assert client.post("/v1/sites/links", json=report).status_code == 401
     for refused in (agent, as_(daemon, "reader"), as_(daemon, "scheduler"), of(daemon, "n1"), of(daemon, "far")):

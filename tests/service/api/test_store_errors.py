@@ -18,7 +18,7 @@ from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.store.database.store import Store
 from tests.service.api.test_routes import until
-from tests.service.daemons import running, runs
+from tests.service.daemons import headers_for, running, runs
 
 #: Nodes with names so long that a row of them needs pages of its own.
 NODES = [f"{'n' * 200}{number}" for number in range(100)]
@@ -117,9 +117,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def client(daemon: Daemon) -> TestClient:
-    secret = daemon.store.tokens.add("all", "admin")
-    daemon.access.refresh()
-    return TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"}, raise_server_exceptions=False)
+    return TestClient(make_app(daemon), headers=headers_for(daemon, "all", "admin"), raise_server_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +166,7 @@ def test_a_finished_job_is_stored_once_the_database_is_back(daemon: Daemon, clie
 
 def test_a_job_whose_outcome_cannot_be_written_is_learned_when_it_is_told_again(tmp_path: Path) -> None:
     with running(tmp_path) as daemon, closing(sqlite3.connect(daemon.store.name, isolation_level=None)) as other:
-        client = TestClient(make_app(daemon))
-        client.headers["Authorization"] = f"Bearer {daemon.store.tokens.add('a', 'admin')}"
-        daemon.access.refresh()
+        client = TestClient(make_app(daemon), headers=headers_for(daemon, "a", "admin"))
         placed = client.post("/v1/placements", json={"application": "cg", "problem_size": 900}).json()["id"]
         now, seen = time.time(), daemon.models.predictor("cg", "east").window.seen  # type: ignore[union-attr]
         fields = {"scheduler": "east", "job": "7", "comment": f"metasched:app=cg,n=900,p=1,placement={placed}"}

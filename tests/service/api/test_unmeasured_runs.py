@@ -17,7 +17,7 @@ from metasched.service.authentication import NOBODY
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard.pages import content
 from metasched.service.learning.run_outcome import conclude
-from tests.service.daemons import running, seconds
+from tests.service.daemons import headers_for, running, seconds
 
 
 def sent(size: float, **minima: float | None) -> dict[str, object]:
@@ -29,9 +29,7 @@ def sent(size: float, **minima: float | None) -> dict[str, object]:
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon that has learned three runs without loads, and one with."""
     with running(tmp_path_factory.mktemp("daemon")) as daemon:
-        secret = daemon.store.tokens.add("s", "scheduler")
-        daemon.access.refresh()
-        client, headers = TestClient(make_app(daemon)), {"Authorization": f"Bearer {secret}"}
+        client, headers = TestClient(make_app(daemon)), headers_for(daemon, "s", "scheduler")
         before = daemon.models.learned()["cg", "east"].runs
         batch = [
             sent(1000.0),
@@ -45,9 +43,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 def fetched(daemon: Daemon, path: str) -> TestClient:
-    secret = daemon.store.tokens.add(path, "reader")
-    daemon.access.refresh()
-    return TestClient(make_app(daemon)).get(path, headers={"Authorization": f"Bearer {secret}"})
+    return TestClient(make_app(daemon)).get(path, headers=headers_for(daemon, path, "reader"))
 
 
 def test_the_status_counts_them_by_application_and_platform(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +79,4 @@ def test_what_is_predicted_of_them_judges_nothing(daemon: Daemon) -> None:
 
 def test_the_counts_outlast_a_restart(daemon: Daemon, tmp_path: Path) -> None:
     daemon.models.save()
-    end = time.monotonic() + 60.0
-    while (found := daemon.store.runs.learned()["cg", "east"]) != (44, 3) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert found == (44, 3)
+    until(lambda: daemon.store.runs.learned()["cg", "east"] == (44, 3))

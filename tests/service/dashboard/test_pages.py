@@ -36,7 +36,7 @@ from metasched.store.database.placement_records import PlacementRecords
 from metasched.store.documents import dump
 from metasched.store.errors import StoreError
 from tests.service.busy_hour import busy_hour, day_of_loads
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 HOSTILE = "<script>alert(1)</script>\"'{{7*7}}<img src=x onerror=alert(2)>\u202e"
 
@@ -62,8 +62,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     folder, now = tmp_path_factory.mktemp("dashboard"), time.time()
     day_of_loads(folder, now)
     with running(folder) as daemon:
-        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        admin = headers_for(daemon)
         client = TestClient(make_app(daemon))
         until(lambda: daemon.history.of("west", day=True))
         busy_hour(daemon, client, admin, now)
@@ -99,9 +98,7 @@ def test_lists_of_models_are_searched_before_the_first_page_is_asked_for(
     pages.prepare(daemon)
     prepared = len(asked)
     client = TestClient(make_app(daemon))
-    secret = daemon.store.tokens.add("prepared", "reader")
-    daemon.access.refresh()
-    assert "sorted list" in client.get("/", headers={"Authorization": f"Bearer {secret}"}).text.lower()
+    assert "sorted list" in client.get("/", headers=headers_for(daemon, "prepared", "reader")).text.lower()
     assert len(asked) == prepared > 0
 
 
@@ -337,8 +334,7 @@ def test_what_was_known_before_a_restart_is_known_after_it(tmp_path: Path) -> No
     now = time.time()
     day_of_loads(tmp_path, now)
     with running(tmp_path) as daemon:
-        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        admin = headers_for(daemon)
         busy_hour(daemon, TestClient(make_app(daemon)), admin, now)
         before = daemon.jobs.ledger.report().overall
         assert (before.jobs, before.failed) == (10, 1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from waiting import until
 
 from metasched.predictors.porting.platforms import ENOUGH
 from metasched.records import InputError, Request, Run
@@ -23,7 +23,7 @@ from metasched.signature.traces.trace import trace_of
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.files.signatures import APPLICATION, VERSION, write_document
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 SYSTEM = """
 [[network]]
@@ -96,8 +96,7 @@ def seconds(models: Models, n: float, p: int) -> tuple[float, str]:
 def test_the_daemon_answers_before_the_first_run(folder: Path) -> None:
     table = read_configuration(folder / "metasched.toml").simulated[0].model_dump()
     with running(folder, learned=False, clusters=CLUSTERS, simulated=[table]) as daemon:
-        told = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        told = headers_for(daemon)
         client = TestClient(make_app(daemon))
         asked = {
             "application": "heat", "platform": "c", "problem_size": 2000, "processors": 4,
@@ -236,8 +235,7 @@ def signed(folder: Path) -> Path:
 def test_the_daemon_answers_by_a_signature_and_shows_its_phases_before_the_first_run(signed: Path) -> None:
     table = read_configuration(signed / "metasched.toml").signature[0].model_dump()
     with running(signed, learned=False, clusters=CLUSTERS, signature=[table]) as daemon:
-        told = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
-        daemon.access.refresh()
+        told = headers_for(daemon)
         client = TestClient(make_app(daemon))
 
         def predicted(processors: int) -> dict[str, Any]:
@@ -261,9 +259,7 @@ def test_the_daemon_answers_by_a_signature_and_shows_its_phases_before_the_first
         assert ("box", "c") in in_order(daemon.models, "")
         for p in (1, 2, 4):
             daemon.models.learn(RecordedRun(Run("box", "c", 384, p, 1.0, 1000.0, 2 * 16.0 / p)))
-        deadline = monotonic() + 30.0
-        while len(daemon.models.recent.of("box", "c")) < 3 and monotonic() < deadline:
-            sleep(0.05)
+        until(lambda: len(daemon.models.recent.of("box", "c")) >= 3)
         after = predicted(64)
         assert after["execution_time"] == pytest.approx(2 * before["execution_time"], rel=0.1)
         assert "no run has been learned yet: the time comes from the signature alone" not in after["warnings"]

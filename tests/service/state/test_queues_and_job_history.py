@@ -35,7 +35,7 @@ from metasched.store.database.store import Store
 from metasched.store.database.tables import WaitErrorsRow, table
 from metasched.store.errors import StoreError
 from metasched.store.pseudonyms import key_location
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 PARTITIONS = (Partition(ClusterState.make("c/p", ["n1", "n2"], processors=2), "c", "c", "p"),)
 DAY = 86_400.0
@@ -653,9 +653,7 @@ def _as(daemon: Daemon, role: str, user: str | None = None) -> TestClient:
     known = {token.name for token in daemon.store.tokens.all()}
     if name in known:
         daemon.store.tokens.revoke(name)
-    secret = daemon.store.tokens.add(name, role, user=user)  # type: ignore[arg-type]
-    daemon.access.refresh()
-    return TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+    return TestClient(make_app(daemon), headers=headers_for(daemon, name, role, user=user))
 
 
 def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemon) -> None:

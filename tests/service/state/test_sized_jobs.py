@@ -20,7 +20,7 @@ from metasched.service.configuration import Configuration
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Learned
 from metasched.service.state.sized_jobs import SizedJobs
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 RULES = [SizeRule("solve_#", "1", "solve"), SizeRule("run.sh", "-n", "solve"), SizeRule("run.sh", "script:N=", "solve")]
 HISTORY = {"run_time": 60.0, "interval": {}, "reason": "the last job took 60 s", "requested_time": 3600.0}
@@ -95,9 +95,7 @@ def test_hooks_are_told_what_a_job_is_as_it_is_learned(
     tables = [{"name": "solve_#", "application": "solve"}, {"name": "run.sh", "argument": "-n", "application": "sized"},
               {"name": "run.sh", "script": "N=", "application": "sized"}]  # fmt: skip
     with running(tmp_path, problem_size=tables) as daemon:
-        secret = daemon.store.tokens.add("hook", "scheduler")
-        daemon.access.refresh()
-        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        client = TestClient(make_app(daemon), headers=headers_for(daemon, "hook", "scheduler"))
         assert client.get("/v1/problem-sizes").json() == {"names": ["run.sh", "solve_#"]}
         found = client.post("/v1/problem-sizes", json=asked).json()
         assert (found["application"], found["problem_size"]) == answer
@@ -122,9 +120,7 @@ def test_no_size_is_taken_that_a_script_which_the_hook_cannot_see_might_overrule
     tables = [{"name": "run.sh", where: places[where], "application": "sized"} for where in order]
     tables.insert(0, {"name": "other.sh", "script": "N=", "application": "sized"})
     with running(tmp_path, problem_size=tables) as daemon:
-        secret = daemon.store.tokens.add("hook", "scheduler")
-        daemon.access.refresh()
-        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        client = TestClient(make_app(daemon), headers=headers_for(daemon, "hook", "scheduler"))
         found = client.post("/v1/problem-sizes", json={"name": "run.sh"} | asked).json()
         assert found["problem_size"] == size
 
