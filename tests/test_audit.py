@@ -7,12 +7,12 @@ import syslog
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 from fastapi.testclient import TestClient
 
 from metasched.audit import audit
-from metasched.cli import main
 from metasched.service.app import make_app
-from tests.service.daemons import running
+from tests.service.daemons import headers_for, running
 
 
 @pytest.fixture
@@ -25,17 +25,13 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_tokens_modes_and_forgotten_runs_are_noted_with_who_did_it(tmp_path: Path, logged: list[str]) -> None:
     database, user = str(tmp_path / "metasched.db"), f"user {getpass.getuser()}"
     for words in (("add", "n1", "--role", "agent", "--node", "n1"), ("revoke", "n1"), ("revoke", "n1")):
-        with pytest.raises(SystemExit):
-            main(["token", *words, "--database", database])
+        status_of("token", *words, "--database", database)
     with running(tmp_path) as daemon:
-        secret = daemon.store.tokens.add("boss", "admin")
-        daemon.access.refresh()
-        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        client = TestClient(make_app(daemon), headers=headers_for(daemon, "boss", "admin"))
         assert client.put("/v1/mode", json={"mode": "advise"}).status_code == 200
         assert client.put("/v1/mode", json={"mode": "none"}).status_code == 422
         assert client.post("/v1/runs/forget", json={"user": "nobody"}).status_code == 200
-    with pytest.raises(SystemExit):
-        main(["runs", "forget", "--user", "nobody", "--db", database])
+    status_of("runs", "forget", "--user", "nobody", "--db", database)
     assert logged == [
         f"{user}: token n1 created, role agent, node n1",
         f"{user}: token n1 revoked",
@@ -47,15 +43,11 @@ def test_tokens_modes_and_forgotten_runs_are_noted_with_who_did_it(tmp_path: Pat
 
 def test_enrolled_agents_and_forgotten_past_jobs_are_noted_too(tmp_path: Path, logged: list[str]) -> None:
     database, user = str(tmp_path / "metasched.db"), f"user {getpass.getuser()}"
-    with pytest.raises(SystemExit):
-        main(["token", "enrol", "n[1-3]", "--folder", str(tmp_path / "tokens"), "--database", database])
+    status_of("token", "enrol", "n[1-3]", "--folder", tmp_path / "tokens", "--database", database)
     with running(tmp_path) as daemon:
-        secret = daemon.store.tokens.add("boss", "admin")
-        daemon.access.refresh()
-        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        client = TestClient(make_app(daemon), headers=headers_for(daemon, "boss", "admin"))
         assert client.post("/v1/history/forget", json={"user": "nobody"}).status_code == 200
-    with pytest.raises(SystemExit):
-        main(["history", "forget", "--user", "nobody", "--database", database])
+    status_of("history", "forget", "--user", "nobody", "--database", database)
     assert logged == [
         f"{user}: tokens of 3 agents created: n[1-3]",
         "client boss: 0 past jobs of a user forgotten",

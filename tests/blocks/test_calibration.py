@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 
 from metasched.blocks.calibration.measurements import Measurements
 from metasched.blocks.calibration.robust import _terms
 from metasched.blocks.entry import Block
 from metasched.blocks.formulas import answer, as_printed
-from metasched.cli.app import main
 from metasched.store.files.hardware import read_entry
 
 TRUTH = dataclasses.replace(read_entry("galera-plus"), log_base=2.0)
@@ -36,11 +36,9 @@ def made(path: Path, blocks: list[str], repetitions: int, noise: float) -> Path:
 
 
 def calibrated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
-    with pytest.raises(SystemExit) as left:
-        main(["hardware", "calibrate", *arguments, "--json"])
-    captured = capsys.readouterr()
-    assert (left.value.code, captured.err) == (0, "")
-    return json.loads(captured.out)
+    status, out, err = call(capsys, "hardware", "calibrate", *arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
 
 
 def test_published_forms_are_found_again_with_their_breakpoints(capsys, tmp_path: Path) -> None:
@@ -104,11 +102,9 @@ def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
 ) -> None:
     (tmp_path / "m.csv").write_text(text)
     arguments = [str(tmp_path / "m.csv"), "--method", method, "-o", str(tmp_path / "own.toml")]
-    with pytest.raises(SystemExit) as left:
-        main(["hardware", "calibrate", *arguments])
-    captured = capsys.readouterr()
-    assert (left.value.code, captured.out, len(captured.err.splitlines())) == (2, "", 1)
-    assert expected in captured.err
+    status, out, err = call(capsys, "hardware", "calibrate", *arguments)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert expected in err
     assert not (tmp_path / "own.toml").exists()
 
 
@@ -125,19 +121,16 @@ def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
     ],
 )
 def test_what_cannot_be_measured_ends_in_one_line(capsys, tmp_path: Path, options: list[str], expected: str) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["hardware", "measure", "-o", str(tmp_path / "m.csv"), *options])
-    said = capsys.readouterr().err
-    assert (left.value.code, said.count("\n"), (tmp_path / "m.csv").exists()) == (2, 1, False)
-    assert expected in said
+    status, _, err = call(capsys, "hardware", "measure", "-o", str(tmp_path / "m.csv"), *options)
+    assert (status, err.count("\n"), (tmp_path / "m.csv").exists()) == (2, 1, False)
+    assert expected in err
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_measuring(capsys, tmp_path: Path) -> None:
     output = str(tmp_path / "nowhere" / "m.csv")
-    with pytest.raises(SystemExit) as left:
-        main(["hardware", "measure", "-o", output, "--launcher", "no-such-launcher"])
-    assert left.value.code == 2
-    assert f"{output}: cannot be written: no such file or directory" in capsys.readouterr().err
+    status, _, err = call(capsys, "hardware", "measure", "-o", output, "--launcher", "no-such-launcher")
+    assert status == 2
+    assert f"{output}: cannot be written: no such file or directory" in err
 
 
 def test_the_uncertainty_of_a_robust_term_is_that_of_weighted_least_squares() -> None:

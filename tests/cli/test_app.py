@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 from rich.text import Text
 
-from metasched.cli.app import VERBS, load, main, summary
+from metasched.cli.app import VERBS, load, summary
 
 CLI = Path(__file__).parents[2] / "metasched" / "cli"
 
@@ -92,15 +93,13 @@ def test_every_command_shows_its_help(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as left:
-        main([*words, "--help"])
-    said = capsys.readouterr()
-    assert (left.value.code, said.err) == (0, "")
-    assert f" {' '.join(words)} " in " ".join(said.out.split())
-    assert not re.findall(r"list\[|<(?:str|int|float|bool|path|file|directory)\b", said.out)
+    status, out, err = call(capsys, *words, "--help")
+    assert (status, err) == (0, "")
+    assert f" {' '.join(words)} " in " ".join(out.split())
+    assert not re.findall(r"list\[|<(?:str|int|float|bool|path|file|directory)\b", out)
     shown = [each for each in EVERY[words].params if not getattr(each, "hidden", False)]
     names = [name for parameter in shown for name in parameter.opts if name.startswith("--")]
-    assert [name for name in (*names, "…") if (name in said.out) == (name == "…")] == []
+    assert [name for name in (*names, "…") if (name in out) == (name == "…")] == []
 
 
 def test_every_command_with_a_database_takes_both_spellings_of_the_option() -> None:
@@ -118,11 +117,9 @@ def test_every_command_with_a_database_takes_both_spellings_of_the_option() -> N
 def test_a_group_without_a_command_shows_its_help_and_nothing_else(
     group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
-        main([group])
-    said = capsys.readouterr()
-    assert (left.value.code, said.err) == (2, "")
-    assert "Commands" in said.out
+    status, out, err = call(capsys, group)
+    assert (status, err) == (2, "")
+    assert "Commands" in out
 
 
 def test_an_interrupt_while_the_program_is_loaded_ends_it_without_a_traceback() -> None:

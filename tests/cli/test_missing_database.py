@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_line import call
 
-from metasched.cli import main
 from metasched.store.database.store import Store
 
 RANK = ("rank", "--application", "cg", "--problem-size", "100", "--clusters", "clusters.toml")
@@ -40,11 +40,9 @@ def test_what_reads_a_database_makes_none(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("clusters.toml").write_text('[[cluster]]\nname = "c"\nnodes = [{ names = "n[1-2]" }]\n')
-    with pytest.raises(SystemExit) as left:
-        main([*words, "none.db"])
-    said = capsys.readouterr()
-    assert (left.value.code, said.out, len(said.err.splitlines())) == (2, "", 1)
-    assert "none.db: no such database" in said.err
+    status, out, err = call(capsys, *words, "none.db")
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert "none.db: no such database" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clusters.toml"]
 
 
@@ -54,10 +52,8 @@ def test_an_emptied_database_is_not_taken_for_a_sound_one_without_rows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("lost.db").touch()
-    with pytest.raises(SystemExit) as left:
-        main([*words, "--database", "lost.db"])
-    said = capsys.readouterr()
-    assert (left.value.code, said.out, said.err) == (
+    status, out, err = call(capsys, *words, "--database", "lost.db")
+    assert (status, out, err) == (
         2, "", "metasched: lost.db: the file is empty, expected a database\n"
     )  # fmt: skip
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("lost.db", 0)]
@@ -68,10 +64,8 @@ def test_an_emptied_database_is_not_taken_for_a_sound_one_without_rows(
 def test_an_option_that_names_nothing_is_not_taken_for_one_that_is_missing(
     option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["runs", option, value])
-    said = capsys.readouterr()
-    assert (left.value.code, said.out, f"{option} is empty, expected" in said.err) == (2, "", True)
+    status, out, err = call(capsys, "runs", option, value)
+    assert (status, out, f"{option} is empty, expected" in err) == (2, "", True)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +85,6 @@ def test_what_fails_leaves_no_database_that_it_made(
     Store.open("there.db").close()
     before = sorted(path.name for path in tmp_path.iterdir())
     for database in ("none.db", "there.db"):
-        with pytest.raises(SystemExit) as left:
-            main([*words, database])
-        said = capsys.readouterr()
-        assert (left.value.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+        status, out, err = call(capsys, *words, database)
+        assert (status, out, len(err.splitlines())) == (2, "", 1)
         assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call
+from command_line import call, status_of
 
-from metasched.cli.app import main
 from metasched.records import Run
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -44,12 +43,6 @@ def metasched(environment: dict[str, str]) -> Metasched:
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
     return call
-
-
-def main_status(arguments: list[str]) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    return int(left.value.code or 0)
 
 
 def python(script: str) -> tuple[str, ...]:
@@ -108,7 +101,7 @@ def test_runs_are_forgotten_by_id_user_and_time(tmp_path: Path, capsys: pytest.C
             store.runs.add_all([RecordedRun(made, uid=f"{at:032.0f}")])
 
     def forget(*which: str) -> int:
-        main_status(["runs", "forget", "--db", path, "--json", *which])
+        status_of("runs", "forget", "--db", path, "--json", *which)
         return int(json.loads(capsys.readouterr().out)["forgotten"])
 
     assert forget("--user", "nobody") == 0
@@ -138,7 +131,7 @@ def test_what_cannot_be_forgotten_gets_one_line(
     which: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Store.open(tmp_path / "runs.db").close()
-    assert main_status(["runs", "forget", "--db", str(tmp_path / "runs.db"), *which]) == 2
+    assert status_of("runs", "forget", "--db", tmp_path / "runs.db", *which) == 2
     output = capsys.readouterr().err
     assert says in output
     assert output.count("\n") == 1

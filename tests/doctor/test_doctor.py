@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
-from metasched.cli import main, output
+from metasched.cli import output
 from metasched.doctor.daemon import check_agents, check_daemon, check_database, check_socket
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.lua import LIBRARIES, libraries_of, loadable, lua_error, missing_modules
@@ -369,20 +370,17 @@ def test_what_the_doctor_says_is_shown_whole_however_narrow(
     monkeypatch.setattr(output.out, "width", 70)
     configuration = tmp_path / "metasched.toml"
     configuration.write_text('database = "m.db"\n[[slurm]]\nname = "c8"\nconfiguration = "/nowhere/slurm.conf"\n')
-    with pytest.raises(SystemExit):
-        main(["doctor", "--config", str(configuration)])
-    answer = capsys.readouterr().out
-    assert "…" not in answer
-    assert "[[slurm]]" in "".join(answer.split())
+    out = call(capsys, "doctor", "--config", str(configuration))[1]
+    assert "…" not in out
+    assert "[[slurm]]" in "".join(out.split())
 
 
 def test_the_verb_tells_in_json_and_leaves_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configuration = tmp_path / "metasched.toml"
     configuration.write_text('database = "m.db"\n[listen]\nsocket = "nobody.sock"\n')
-    with pytest.raises(SystemExit) as left:
-        main(["doctor", "--config", str(configuration), "--json"])
-    output = json.loads(capsys.readouterr().out)
-    assert left.value.code == 1
+    status, out, _ = call(capsys, "doctor", "--config", str(configuration), "--json")
+    output = json.loads(out)
+    assert status == 1
     assert {each["check"]: each["state"] for each in output} == {
         "database": "wrong",
         "daemon": "wrong",

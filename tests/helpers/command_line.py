@@ -7,9 +7,15 @@ import pytest
 from metasched.cli.app import main
 
 
-def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    """The exit status of ``metasched`` with some words, and what it prints to stdout and stderr."""
+def status_of(*words: object) -> int:
+    """The exit status of ``metasched`` with some words."""
     with pytest.raises(SystemExit) as left:
         main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return int(left.value.code or 0), out, err
+    return int(left.value.code or 0)
+
+
+def call(captured: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """The exit status of ``metasched`` with some words, and what it prints to stdout and stderr."""
+    status = status_of(*words)
+    out, err = captured.readouterr()
+    return status, out, err

@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli import main
 from metasched.service.configuration import read_configuration
 
 
@@ -22,9 +22,7 @@ def conf(tmp_path: Path) -> Path:
 def setup(conf: Path, *more: str) -> int:
     site = conf.parent
     words = ["setup", "flux", "--folder", f"{site}/hooks", "--flux-conf", f"{conf}", "--config", f"{site}/daemon.toml"]
-    with pytest.raises(SystemExit) as left:
-        main([*words, "--socket", f"{site}/m.sock", *more])
-    return int(left.value.code or 0)
+    return status_of(*words, "--socket", f"{site}/m.sock", *more)
 
 
 def files(folder: Path) -> dict[str, str]:

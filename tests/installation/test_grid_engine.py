@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli import main
 from metasched.service.configuration import read_configuration
 
 #: A cell in a folder: a file for its configuration, one for each queue, and one for the operators.
@@ -74,9 +74,7 @@ def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def setup(cell: Path, *more: str) -> int:
     site = cell.parent
     words = ["setup", "gridengine", "--folder", f"{site}/hooks", "--config", f"{site}/metasched.toml"]
-    with pytest.raises(SystemExit) as left:
-        main([*words, "--socket", f"{site}/m.sock", "--state", f"{site}/kept", *more])
-    return int(left.value.code or 0)
+    return status_of(*words, "--socket", f"{site}/m.sock", "--state", f"{site}/kept", *more)
 
 
 def files(folder: Path) -> dict[str, str]:

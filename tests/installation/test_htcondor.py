@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli import main
 from metasched.service.configuration import read_configuration
 
 
@@ -22,9 +22,7 @@ def conf(tmp_path: Path) -> Path:
 def setup(conf: Path, *more: str) -> int:
     site = conf.parent
     words = ["--folder", f"{site}/hooks", "--condor-conf", f"{conf}", "--config", f"{site}/daemon.toml"]
-    with pytest.raises(SystemExit) as left:
-        main(["setup", "htcondor", *words, *more])
-    return int(left.value.code or 0)
+    return status_of("setup", "htcondor", *words, *more)
 
 
 def files(folder: Path) -> dict[str, str]:

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli import main
 from metasched.service.configuration import read_configuration
 from tests.installation.oar_rules import installed
 
@@ -22,9 +22,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def setup(rules: Path, *more: str) -> int:
     site = rules.parent.parent
     words = ["setup", "oar", "--folder", f"{site}/hooks", "--config", f"{site}/metasched.toml"]
-    with pytest.raises(SystemExit) as left:
-        main([*words, "--socket", f"{site}/m.sock", *more])
-    return int(left.value.code or 0)
+    return status_of(*words, "--socket", f"{site}/m.sock", *more)
 
 
 def texts(rules: Path) -> dict[str, str]:

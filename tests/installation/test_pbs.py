@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli import main
 from metasched.service.configuration import read_configuration
 
 
 def setup(folder: Path, *words: str) -> None:
     where = ["--folder", str(folder / "pbs"), "--config", str(folder / "daemon.toml"), "--state", str(folder / "state")]
-    with pytest.raises(SystemExit) as left:
-        main(["setup", "pbs", *where, *words])
-    assert not left.value.code
+    assert status_of("setup", "pbs", *where, *words) == 0
 
 
 def test_the_files_are_written_and_taken_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

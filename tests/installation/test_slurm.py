@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from command_line import call, status_of
 
-from metasched.cli import main
 from metasched.doctor.lua import lua_error
 from metasched.doctor.slurm import check_slurm
 from metasched.installation import steps
@@ -36,9 +36,7 @@ def site(tmp_path: Path) -> Path:
 def setup(site: Path, *more: str) -> int:
     words = ["setup", "slurm", "--slurm-conf", f"{site}/slurm/slurm.conf", "--config", f"{site}/metasched.toml"]
     words += ["--socket", f"{site}/m.sock", "--state", f"{site}/hooks", *more]
-    with pytest.raises(SystemExit) as left:
-        main(words)
-    return int(left.value.code or 0)
+    return status_of(*words)
 
 
 def files(site: Path) -> dict[str, str]:
@@ -404,8 +402,9 @@ def test_hooks_and_daemon_have_the_configuration_and_the_socket_of_the_environme
 ) -> None:
     (site / "own.toml").write_text(f'[listen]\nsocket = "{site}/own.sock"\n')
     monkeypatch.setenv("METASCHED_CONFIG", f"{site}/own.toml")
-    with pytest.raises(SystemExit) as left:
-        main(["setup", "slurm", "--slurm-conf", f"{site}/slurm/slurm.conf", "--state", f"{site}/hooks", "--yes"])
-    assert (left.value.code or 0, capsys.readouterr().err) == (0, "")
+    status, _, err = call(
+        capsys, "setup", "slurm", "--slurm-conf", f"{site}/slurm/slurm.conf", "--state", f"{site}/hooks", "--yes"
+    )
+    assert (status, err) == (0, "")
     assert [each.name for each in read_configuration(site / "own.toml").slurm] == ["east"]
     assert f"\nsocket = {site}/own.sock\n" in (site / "slurm" / "metasched" / "hooks.conf").read_text()

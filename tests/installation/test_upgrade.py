@@ -16,9 +16,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from command_line import call
 from fastapi.testclient import TestClient
 
-from metasched.cli import main
 from metasched.records import Request, Run
 from metasched.service.app import make_app
 from metasched.store.database.run_records import RecordedRun
@@ -187,10 +187,9 @@ def test_setup_beside_the_hooks_of_the_last_release_says_what_is_left_and_is_und
     ]
 
     def setup(*more: str) -> dict[str, list[str]]:
-        with pytest.raises(SystemExit) as left:
-            main([*words, *more])
-        assert not left.value.code
-        document: dict[str, list[str]] = json.loads(capsys.readouterr().out)
+        status, out, _ = call(capsys, *words, *more)
+        assert not status
+        document: dict[str, list[str]] = json.loads(out)
         return document
 
     by_hand = "\n".join(setup("--state", f"{tmp_path}/hooks", "--yes")["left_to_you"])

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli.app import main
 from metasched.records import InputError
 from metasched.store.files.recorded_traces import Recorded, read_recorded
 from metasched.tracing.recording import Instructions, record, recorder
@@ -148,18 +148,11 @@ def test_rules_hold_for_instructions_that_callgrind_counted(programs: dict[str, 
     for count in (2, 3, 4, 5):
         run(programs["turns"], tmp_path / str(count), Instructions.valgrind, count=count)
         signatures.append(str(tmp_path / f"{count}.json"))
-        with pytest.raises(SystemExit) as end:
-            main(["signature", "extract", str(tmp_path / str(count)), "-o", signatures[-1]])
-        assert end.value.code == 0
+        assert status_of("signature", "extract", str(tmp_path / str(count)), "-o", signatures[-1]) == 0
     # The largest of the four runs is predicted from the others.
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "fit", *signatures[:3], "-o", str(tmp_path / "app.json")])
-    assert end.value.code == 0
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "expand", str(tmp_path / "app.json"), "--processes", "5", "-o", str(tmp_path / "5.ti")])
-    assert end.value.code == 0
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "extract", str(tmp_path / "5.ti"), "-o", str(tmp_path / "told.json"), "--json"])
+    assert status_of("signature", "fit", *signatures[:3], "-o", str(tmp_path / "app.json")) == 0
+    assert status_of("signature", "expand", tmp_path / "app.json", "--processes", 5, "-o", tmp_path / "5.ti") == 0
+    status_of("signature", "extract", str(tmp_path / "5.ti"), "-o", str(tmp_path / "told.json"), "--json")
     told, counted = (
         max(json.loads((tmp_path / name).read_text())["phases"], key=lambda each: float(each["instructions"]))
         for name in ("told.json", "5.json")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call, status_of
 
-from metasched.cli import main
 from metasched.doctor.grid_engine import settings_of
 from metasched.installation.cell import GLOBAL, assign
 from metasched.records import Run
@@ -101,9 +101,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GridEngine]:
 def setup(cell: GridEngine, *more: str) -> None:
     words = ["--folder", str(cell.hooks_folder), "--root", str(cell.folder), "--cell", "default"]
     words += ["--config", f"{cell.folder}/metasched.toml", "--state", f"{cell.folder}/state"]
-    with pytest.raises(SystemExit) as left:
-        main(["setup", "gridengine", *words, *more])
-    assert not left.value.code
+    assert status_of("setup", "gridengine", *words, *more) == 0
 
 
 def state_of(cell: GridEngine) -> list[dict[str, str]]:
@@ -431,11 +429,9 @@ def test_jobs_are_submitted_to_the_queue_where_they_are_done_first_directly_and_
 
     def submit(*words: str) -> str:
         capfd.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main(["submit", "--config", str(tmp_path / "metasched.toml"), *words])
-        output = capfd.readouterr()
-        assert not left.value.code, output.err
-        return output.out.strip() if "unchanged" not in output.err else f"unchanged {output.out.strip()}"
+        status, out, err = call(capfd, "submit", "--config", str(tmp_path / "metasched.toml"), *words)
+        assert not status, err
+        return out.strip() if "unchanged" not in err else f"unchanged {out.strip()}"
 
     direct = ("--", "-terse", "-h", "-ac", "metasched=app=cg,n=500", "-pe", "mpi", "2", str(script), "-q", "mine")
     portable = ("--through", "psij", "--", "-n", "2", "-t", "5", "--comment=metasched:app=cg,n=500", str(script), "it")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 from other_user import as_user
 
 from metasched.cli import main
@@ -66,9 +67,7 @@ def verbs(daemon: Daemon) -> dict[str, tuple[str, ...]]:
         "walltime": ("walltime", *cg, "--processors", "2", "--json", "--config", f"{daemon.folder}/metasched.toml"),
     }
     for words in made.values():
-        with pytest.raises(SystemExit) as left:
-            main([*words])
-        assert not left.value.code
+        assert status_of(*words) == 0
     return made
 
 

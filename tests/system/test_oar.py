@@ -13,8 +13,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from command_line import status_of
 
-from metasched.cli import main
 from metasched.doctor.oar import check_oar
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -63,9 +63,7 @@ def oar() -> Iterator[Oar]:
 
 def setup(oar: Oar, *more: str) -> None:
     words = ["--folder", str(oar.hooks_folder), "--property", "cluster", "--config", f"{oar.folder}/metasched.toml"]
-    with pytest.raises(SystemExit) as left:
-        main(["setup", "oar", *words, *more])
-    assert not left.value.code
+    assert status_of("setup", "oar", *words, *more) == 0
 
 
 @pytest.fixture(scope="module")

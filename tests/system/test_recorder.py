@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from command_line import call, status_of
 
-from metasched.cli.app import main
 from metasched.records import InputError
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
@@ -133,9 +133,7 @@ def test_the_folded_trace_holds_every_call_of_a_plain_log(programs: dict[str, Pa
 def test_a_signature_holds_every_call_of_a_plain_log(programs: dict[str, Path], tmp_path: Path) -> None:
     folder, signature = tmp_path / "run", tmp_path / "signature.json"
     assert record([*MPIRUN, "-np", "4", str(programs["ring"]), "30", "0", str(tmp_path)], folder) == 0
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "extract", str(folder), "-o", str(signature)])
-    assert end.value.code == 0
+    assert status_of("signature", "extract", str(folder), "-o", str(signature)) == 0
     # What fit starts from again is the folded program of the file, not the trace.
     again = trace_of_signature(read_document(signature, SIGNATURE), str(signature))
     for rank in range(4):
@@ -168,10 +166,9 @@ def test_what_ends_early_stays_readable(
         log = (tmp_path / f"log-{rank}").read_text(encoding="ascii").splitlines()
         assert kept == log[: len(kept)]
         assert sum(text.startswith("isend") for text in kept) >= 5
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "extract", str(folder), "-o", str(tmp_path / "cut.json")])
-    assert end.value.code == 0
-    assert "did not end normally, process" in capsys.readouterr().err
+    status, _, err = call(capsys, "signature", "extract", str(folder), "-o", str(tmp_path / "cut.json"))
+    assert status == 0
+    assert "did not end normally, process" in err
 
 
 def test_a_call_costs_less_than_half_a_microsecond(
@@ -201,16 +198,15 @@ def test_from_runs_to_a_prediction(
         folder = tmp_path / str(count)
         assert record([*MPIRUN, "-np", str(count), str(programs["ring"]), "30", "0", log], folder) == 0
         signatures.append(str(tmp_path / f"{count}.json"))
-        with pytest.raises(SystemExit):
-            main(["signature", "extract", str(folder), "-o", signatures[-1]])
+        status_of("signature", "extract", str(folder), "-o", signatures[-1])
     application = str(tmp_path / "app.json")
-    with pytest.raises(SystemExit):
-        main(["signature", "fit", *signatures, "-o", application])
+    status_of("signature", "fit", *signatures, "-o", application)
     capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "expand", application, "--processes", "16", "-o", str(tmp_path / "16.ti"), "--json"])
-    assert end.value.code == 0
-    assert json.loads(capsys.readouterr().out)["processes"] == 16
+    status, out, _ = call(
+        capsys, "signature", "expand", application, "--processes", "16", "-o", str(tmp_path / "16.ti"), "--json"
+    )
+    assert status == 0
+    assert json.loads(out)["processes"] == 16
 
 
 #: A ring with sums, one of them in place, by the binding that is put in.
@@ -421,10 +417,11 @@ finalize"""
 def test_actions_follow_from_what_mpi_answers(library: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program, to = built(CALLS, library, tmp_path), tmp_path / "trace"
     launched = [*LAUNCHERS[library], "-np", "4", str(program)]
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "record", "-o", str(to), "--compiler", compiler_of(library), "--", *launched])
-    assert end.value.code == 0
-    assert "the trace lacks calls: 20 of MPI_Comm_split, " in capsys.readouterr().err
+    status, _, err = call(
+        capsys, "signature", "record", "-o", str(to), "--compiler", compiler_of(library), "--", *launched
+    )
+    assert status == 0
+    assert "the trace lacks calls: 20 of MPI_Comm_split, " in err
     trace = read_recorded(to).trace
     assert calls(trace, 2) == DONE.splitlines()
     # At a border a persistent request without a partner begins, but nobody waits for it.

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
+from waiting import until
 
 from metasched.cli import main
 from metasched.schedulers.slurm.source import SlurmSource
@@ -215,10 +217,7 @@ def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell
 
     def submit(config: Path, *more: str) -> tuple[int, str, str]:
         capfd.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main(["submit", "--config", str(config), *more, *words])
-        output = capfd.readouterr()
-        return int(left.value.code or 0), output.out, output.err
+        return call(capfd, "submit", "--config", str(config), *more, *words)
 
     # The default partition is full for an hour.
     full = slurm.sbatch(
@@ -243,10 +242,11 @@ def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell
     script.write_text('#!/bin/sh\necho "$1 in $SLURM_JOB_PARTITION"\n')
     script.chmod(0o755)
     portable = ("--through", "psij", "--", "-n", "2", "-p", "new", "-t", "5", "-o", str(printed))
-    with pytest.raises(SystemExit) as left:
-        main(["submit", "--config", str(two), *portable, "--comment=metasched:app=cg,n=500", str(script), "it"])
-    number = int(capfd.readouterr().out)
-    assert not left.value.code
+    code, out, err = call(
+        capfd, "submit", "--config", str(two), *portable, "--comment=metasched:app=cg,n=500", str(script), "it"
+    )
+    number = int(out)
+    assert not code
     slurm.wait_for([number])
     assert printed.read_text() == "it in new\n"
     script.write_text("#!/bin/sh\ntrue\n")
@@ -316,11 +316,12 @@ def test_slurm_tells_which_jobs_run_where(slurm: Slurm) -> None:
         "--ntasks=2", "--ntasks-per-node=1", "--comment=metasched:app=lu,n=700", script=b"#!/bin/sh\nsleep 6\n"
     )
     source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
-    end = time.monotonic() + 30.0
-    while not (found := [job for job in source.running() if job.application == "lu"]):
-        assert time.monotonic() < end, "the job was not reported"
-        time.sleep(0.2)
-    (job,) = found
+    (job,) = until(
+        lambda: [job for job in source.running() if job.application == "lu"],
+        30.0,
+        "the job was not reported",
+        pause=0.2,
+    )
     assert (job.problem_size, job.processors, job.dedicated) == (700.0, (1, 1), True)
     assert len(job.nodes) == 2
     assert 0.0 <= job.running_for < 30.0

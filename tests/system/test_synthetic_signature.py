@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from command_line import call, status_of
 
 from benchmarks.signature.machine import write_machine
 from benchmarks.signature.truth import truth
-from metasched.cli.app import main
 from tests.pages import ROOT
 from tests.system.real_mpi import MPIRUN, allow_root
 
@@ -28,17 +28,13 @@ def _root(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("signature") / "box.json"
-    with pytest.raises(SystemExit):
-        main(["signature", "fit", *SIGNATURES, "-o", str(path)])
+    status_of("signature", "fit", *SIGNATURES, "-o", str(path))
     return str(path)
 
 
 def ran(words: list[str], launcher: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(["signature", "run", *words, "--", *launcher])
-    told = capsys.readouterr()
-    return int(end.value.code or 0), told.out, told.err
+    return call(capsys, "signature", "run", *words, "--", *launcher)
 
 
 @simulated
@@ -55,9 +51,8 @@ def test_few_hosts_tell_the_time_on_many(application: str, tmp_path: Path, capsy
     assert told["core_seconds"] == pytest.approx(16 * told["synthetic_time"])
     assert told["cost"] == pytest.approx(told["core_seconds"] / (told["processes"] * told["execution_time"]))
     assert (told["hosts"], told["measured_kinds"]) == (16, told["kinds"])
-    with pytest.raises(SystemExit):
-        main(["signature", "predict", application, "--processes", "128", "--synthetic", path, "--json"])
-    (found,) = json.loads(capsys.readouterr().out)["predictions"]
+    out = call(capsys, "signature", "predict", application, "--processes", "128", "--synthetic", path, "--json")[1]
+    (found,) = json.loads(out)["predictions"]
     assert found["engine"] == "synthetic"
     assert found["execution_time"] == pytest.approx(told["execution_time"])
 

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from metasched.cli.app import main
+from command_line import status_of
 
 #: What the agent may load beside the standard library: what its installation needs.
 CLOSURE = {"psutil", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection",
@@ -54,8 +53,7 @@ def test_the_verb_becomes_the_agent_alone(monkeypatch: pytest.MonkeyPatch, tmp_p
     settings.write_text('node = "n0"\n')
     became: list[object] = []
     monkeypatch.setattr(os, "execv", lambda path, words: became.append((path, words)))
-    with pytest.raises(SystemExit):
-        main(["agent", "--verbose", str(settings)])
+    status_of("agent", "--verbose", str(settings))
     words = [sys.executable, "-m", "monitors.agent", str(settings), "--verbose"]
     assert became[0] == (sys.executable, words)
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
-from metasched.cli import main
 from metasched.store.files.models import read_model
 from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
@@ -18,14 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture
 def metasched(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
-    def call(*arguments: object) -> Answer:
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        status = left.value.code
-        out, err = capsys.readouterr()
-        return int(status or 0), out, err
-
-    return call
+    return partial(call, capsys)
 
 
 @pytest.fixture
@@ -335,11 +329,9 @@ def test_a_table_of_sizes_processors_and_times_alone_is_learned_and_asked_withou
     model = tmp_path / "jacobi.json"
     for words in (("fit", str(table), "-o", str(model)), ("predict", str(model), "--problem-size", "1000",
                                                          "--processors", "4", "--json")):  # fmt: skip
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main([*words])
-        assert left.value.code == 0
-    output = json.loads(capsys.readouterr().out)
+        status, out, _ = call(capsys, *words)
+        assert status == 0
+    output = json.loads(out)
     assert output["execution_time"] == pytest.approx(0.25, rel=0.05)
     assert output["loads"] == {"available_cpu": 1.0, "available_bandwidth": 1000.0}
     assert json.loads(model.read_text())["application"] == "jacobi"
@@ -358,11 +350,9 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     for words in (("fit", str(table), "-o", str(tmp_path / "m.json"), "--method", "published"), (*asked, "--json"),
                   (*asked, "--cpu", "0.5", "--bandwidth", "10000", "--json"), asked,
                   (*asked, "--cpu", "0.7"), (*asked, "--bandwidth", "20")):  # fmt: skip
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main([*words])
-        assert left.value.code == 0
-        found.append(capsys.readouterr().out)
+        status, out, _ = call(capsys, *words)
+        assert status == 0
+        found.append(out)
     without, with_them = json.loads(found[1]), json.loads(found[2])
     assert without.pop("loads") == {"available_cpu": 0.5, "available_bandwidth": 10_000.0}
     assert without == with_them
@@ -387,7 +377,5 @@ def test_a_table_with_half_of_what_belongs_together_is_refused(
     cells = dict(zip(names, ("cg", "c8", "100", "2", "1", "100", "5"), strict=True))
     del cells[lacks]
     (tmp_path / "runs.csv").write_text(f"{','.join(cells)}\n{','.join(cells.values())}\n")
-    with pytest.raises(SystemExit) as left:
-        main(["fit", str(tmp_path / "runs.csv"), "-o", str(tmp_path / "m.json")])
-    said = capsys.readouterr().err
-    assert (left.value.code, f"column {lacks} missing" in said, said.count("\n")) == (2, True, 1)
+    status, _, err = call(capsys, "fit", tmp_path / "runs.csv", "-o", tmp_path / "m.json")
+    assert (status, f"column {lacks} missing" in err, err.count("\n")) == (2, True, 1)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
-from metasched.cli.app import main
 from metasched.records import Run
 from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
@@ -23,10 +23,8 @@ def on(platform: str, factor: float, count: int, seed: int, phase: str = "train"
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> Any:
-    with pytest.raises(SystemExit) as left:
-        main([*map(str, arguments)])
-    out, err = capsys.readouterr()
-    assert (left.value.code or 0) == status, err
+    code, out, err = call(capsys, *map(str, arguments))
+    assert code == status, err
     return json.loads(out) if status == 0 else err
 
 

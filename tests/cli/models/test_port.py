@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from command_line import status_of
 
-from metasched.cli.app import main
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.store.files.models import read_model, write_model
@@ -31,14 +31,8 @@ def folder(tmp_path, monkeypatch, model_text):
     return tmp_path
 
 
-def status(*argv: str) -> int:
-    with pytest.raises(SystemExit) as exit_:
-        main(list(argv))
-    return int(exit_.value.code or 0)
-
-
 def port(*more: str) -> int:
-    return status("port", "m.json", "--reference", "slow8.csv", *more)
+    return status_of("port", "m.json", "--reference", "slow8.csv", *more)
 
 
 def test_port_writes_a_model_that_predict_and_evaluate_use(folder, capsys) -> None:
@@ -52,7 +46,7 @@ def test_port_writes_a_model_that_predict_and_evaluate_use(folder, capsys) -> No
     assert isinstance(read_model("ported.json"), PortedPredictor)
 
     assert (
-        status(
+        status_of(
             "predict",
             "ported.json",
             *["--problem-size", "2000", "--processors", "8", "--cpu", "0.9", "--bandwidth", "700"],
@@ -62,7 +56,7 @@ def test_port_writes_a_model_that_predict_and_evaluate_use(folder, capsys) -> No
     (folder / "runs").mkdir()
     write_runs(folder / "runs" / "runs.csv", campaign(FAST, 20, seed=3))
     capsys.readouterr()
-    assert status("evaluate", "runs", "--start", "ported.json", "--json") == 0
+    assert status_of("evaluate", "runs", "--start", "ported.json", "--json") == 0
     judged = json.loads(capsys.readouterr().out)
     assert (judged["method"], judged["predictions"]) == ("ported", 20)
     assert judged["ppe_mean"] < 15.0
@@ -118,14 +112,16 @@ def test_port_refuses_a_cluster_whose_name_would_lead_elsewhere(folder, capsys) 
 
 def test_port_refuses_to_port_what_was_ported(folder, capsys) -> None:
     assert port("--target", "fast16.csv", "-o", "ported.json") == 0
-    assert status("port", "ported.json", "--reference", "slow8.csv", "--target", "fast16.csv", "-o", "again.json") == 2
+    assert (
+        status_of("port", "ported.json", "--reference", "slow8.csv", "--target", "fast16.csv", "-o", "again.json") == 2
+    )
     assert "is itself ported" in capsys.readouterr().err
 
 
 def test_evaluate_refuses_a_model_of_another_cluster(folder, capsys) -> None:
     (folder / "runs").mkdir()
     write_runs(folder / "runs" / "runs.csv", campaign(FAST, 5))
-    assert status("evaluate", "runs", "--start", "m.json") == 2
+    assert status_of("evaluate", "runs", "--start", "m.json") == 2
     assert "expected made on fast16" in capsys.readouterr().err
 
 

@@ -12,7 +12,6 @@ from command_line import call
 from odd_servers import prometheus, serving
 
 from metasched.cli import output
-from metasched.cli.app import main
 from metasched.cli.placements import given, rankings
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -209,20 +208,18 @@ def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:
 
 
 def test_explain_says_what_it_takes_where_there_is_no_such_file(files, capsys) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        main(["explain", "answer.jsn"])
+    status, _, err = call(capsys, "explain", "answer.jsn")
     said = "answer.jsn: no such file or directory, expected the id of a placement, the number of a job, or an answer of"
-    assert (leaving.value.code, said in capsys.readouterr().err) == (2, True)
+    assert (status, said in err) == (2, True)
 
 
 def test_explain_adds_up_to_what_rank_answered(files, capsys) -> None:
     answer = ranked(capsys, "--model", "cg.json")
     (files / "answer.json").write_text(json.dumps(answer))
     options = ["--clusters", "clusters.toml", "--model", "cg.json", "--number", "2", "--json"]
-    with pytest.raises(SystemExit) as leaving:
-        main(["explain", "answer.json", *options])
-    assert leaving.value.code == 0
-    explained = json.loads(capsys.readouterr().out)
+    status, out, _ = call(capsys, "explain", "answer.json", *options)
+    assert status == 0
+    explained = json.loads(out)
     total = sum(part["seconds"] for part in explained["parts"])
     assert total == pytest.approx(answer["placements"][1]["completion"])
     assert explained["least_cpu"].startswith("node ")
@@ -231,10 +228,9 @@ def test_explain_adds_up_to_what_rank_answered(files, capsys) -> None:
 @pytest.mark.parametrize("level", [0.9, 0.8])
 def test_rank_explain_and_walltime_show_one_upper_end(files, capsys, model, level: float) -> None:
     def printed(*words: str) -> dict:
-        with pytest.raises(SystemExit) as leaving:
-            main([*words, "--json"])
-        assert leaving.value.code == 0
-        return json.loads(capsys.readouterr().out)
+        status, out, _ = call(capsys, *words, "--json")
+        assert status == 0
+        return json.loads(out)
 
     with Store.open() as store:
         store.models.save("cg", "west", json.loads(dump(model)))
@@ -255,18 +251,18 @@ def test_rank_explain_and_walltime_show_one_upper_end(files, capsys, model, leve
 )
 def test_explain_refuses_what_rank_never_answered(files, capsys, text, line) -> None:
     (files / "answer.json").write_text(text)
-    with pytest.raises(SystemExit) as leaving:
-        main(["explain", "answer.json", "--clusters", "clusters.toml", "--model", "cg.json"])
-    assert leaving.value.code == 2
-    assert line in capsys.readouterr().err
+    status, _, err = call(capsys, "explain", "answer.json", "--clusters", "clusters.toml", "--model", "cg.json")
+    assert status == 2
+    assert line in err
 
 
 def test_whatif_shows_the_change_the_scaling_and_a_picture(files, capsys) -> None:
     options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json", "--json"]
-    with pytest.raises(SystemExit) as leaving:
-        main(["whatif", "--application", "cg", *options, "--times", "2", "--drain", "e[1-2]", "--picture", "p.png"])
-    assert leaving.value.code == 0
-    answer = json.loads(capsys.readouterr().out)
+    status, out, _ = call(
+        capsys, "whatif", "--application", "cg", *options, "--times", "2", "--drain", "e[1-2]", "--picture", "p.png"
+    )
+    assert status == 0
+    answer = json.loads(out)
     assert answer["change"] > 1
     assert not {"e1", "e2"} & set(answer["after"]["nodes"])
     assert answer["enough"] <= answer["fastest"]
@@ -312,19 +308,19 @@ def test_whatif_says_that_an_idle_node_raises_the_floor_of_efficiency(files, cap
 
 @pytest.mark.parametrize("times", ["-2", "0", "nan", "inf"])
 def test_whatif_names_the_option_that_is_wrong(files, capsys, times: str) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        main(["whatif", "--application", "cg", "--problem-size", "9", "--clusters", "clusters.toml", "--times", times])
-    assert leaving.value.code == 2
-    assert capsys.readouterr().err == f"metasched: --times is {times}, expected a number above 0\n"
+    status, _, err = call(
+        capsys, "whatif", "--application", "cg", "--problem-size", "9", "--clusters", "clusters.toml", "--times", times
+    )
+    assert status == 2
+    assert err == f"metasched: --times is {times}, expected a number above 0\n"
 
 
 def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> None:
     asked = "--application", "cg", "--model", "cg.json"
     answers = [ranked(capsys, *asked, "--processors", count) for count in ("1", "4")]  # the loads changed meanwhile
     monkeypatch.setattr(given, "ask_daemon", lambda *_: answers.pop(0))
-    with pytest.raises(SystemExit):
-        main(["whatif", "--application", "cg", "--problem-size", "2000", "--drain", "e2", "--json"])
-    answer = json.loads(capsys.readouterr().out)
+    out = call(capsys, "whatif", "--application", "cg", "--problem-size", "2000", "--drain", "e2", "--json")[1]
+    answer = json.loads(out)
     assert answer["change"] < 0
     assert answer["warnings"][-1].endswith(
         "is no gain by draining: the loads that count changed between both answers "
@@ -334,12 +330,10 @@ def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> 
 
 def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
     options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
-    with pytest.raises(SystemExit) as leaving:
-        main(["whatif", "--application", "cg", *options, "--drain", "e[1-4],w[1-4]", "--json"])
-    printed = capsys.readouterr()
-    assert leaving.value.code == 1
-    assert "no feasible resource set" in json.loads(printed.out)["why"]
-    assert "4 ruled out (down, drained or reserved)" in printed.err
+    status, out, err = call(capsys, "whatif", "--application", "cg", *options, "--drain", "e[1-4],w[1-4]", "--json")
+    assert status == 1
+    assert "no feasible resource set" in json.loads(out)["why"]
+    assert "4 ruled out (down, drained or reserved)" in err
 
 
 def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None:
@@ -393,10 +387,9 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
     options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
 
     def answer(*more: str) -> dict:
-        with pytest.raises(SystemExit) as leaving:
-            main(["whatif", "--application", "cg", *options, *more, "--json"])
-        assert leaving.value.code == 0
-        return json.loads(capsys.readouterr().out)
+        status, out, _ = call(capsys, "whatif", "--application", "cg", *options, *more, "--json")
+        assert status == 0
+        return json.loads(out)
 
     calm = answer()
     assert "failures" not in calm
@@ -412,14 +405,13 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
     assert time < struck["checkpoint"]["expected_completion"] < struck["expected_completion"]
     # the more often nodes fail, the fewer of them finish first
     often = answer("--node-mttf", str(time / 10))["failures"]
-    with pytest.raises(SystemExit):
-        main(["whatif", "--application", "cg", *options, "--node-mttf", str(time / 1000)])
-    never = capsys.readouterr().out
-    assert "expected completion with restarts from scratch: never\n" in never
-    assert never.endswith("first to finish: none\n")
-    with pytest.raises(SystemExit):
-        main(["whatif", "--application", "cg", *options, "--node-mttf", str(10 * time), "--checkpoint", str(time)])
-    assert f"no checkpoint of {time:g} s makes it end sooner (of a long job every " in capsys.readouterr().out
+    out = call(capsys, "whatif", "--application", "cg", *options, "--node-mttf", str(time / 1000))[1]
+    assert "expected completion with restarts from scratch: never\n" in out
+    assert out.endswith("first to finish: none\n")
+    out = call(
+        capsys, "whatif", "--application", "cg", *options, "--node-mttf", str(10 * time), "--checkpoint", str(time)
+    )[1]
+    assert f"no checkpoint of {time:g} s makes it end sooner (of a long job every " in out
     assert (often["fastest"], often["checkpoint"]) == (1, None)
     assert struck["fastest"] > 1
 
@@ -436,9 +428,8 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
 )
 def test_whatif_refuses_failures_that_cannot_be(files, capsys, options: list[str], expected: str) -> None:
     asked = ["--application", "cg", "--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
-    with pytest.raises(SystemExit) as leaving:
-        main(["whatif", *asked, *options])
-    assert (leaving.value.code, expected in capsys.readouterr().err) == (2, True)
+    status, _, err = call(capsys, "whatif", *asked, *options)
+    assert (status, expected in err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call, status_of
 
 from metasched.cli import main
 from metasched.cli.placements import sites as sites_verbs
@@ -39,10 +40,9 @@ def test_what_the_bandwidth_is_known_by_is_shown(
     more: dict[str, Any], shown: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sites_verbs, "ask_daemon", lambda *_: {"sites": [SITE | more], "jobs": []})
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "status"])
-    assert not left.value.code
-    assert shown <= set(capsys.readouterr().out.split())
+    status, out, _ = call(capsys, "sites", "status")
+    assert not status
+    assert shown <= set(out.split())
 
 
 def test_why_a_site_does_not_answer_is_one_line_below_the_table(
@@ -51,9 +51,8 @@ def test_why_a_site_does_not_answer_is_one_line_below_the_table(
     fault = "the certificate of https://old.example:8765 is not accepted: certificate has expired, " + "and more " * 9
     sites = [SITE, SITE | {"site": "old", "fault": fault}]
     monkeypatch.setattr(sites_verbs, "ask_daemon", lambda *_: {"sites": sites, "jobs": []})
-    with pytest.raises(SystemExit):
-        main(["sites", "status"])
-    lines = capsys.readouterr().out.splitlines()
+    out = call(capsys, "sites", "status")[1]
+    lines = out.splitlines()
     assert [line for line in lines if "certificate" in line] == [f"old: {fault.strip()}"]
 
 
@@ -63,9 +62,8 @@ def test_nothing_is_told_of_a_site_that_never_answered(
     trust = {"multiplier": 1.0, "low": 1.0, "high": 1.0, "outcomes": 0}
     silent = SITE | {"seconds": 0.0, "fault": "no answer", "bandwidth": None, "trust": trust}
     monkeypatch.setattr(sites_verbs, "ask_daemon", lambda *_: {"sites": [silent], "jobs": []})
-    with pytest.raises(SystemExit):
-        main(["sites", "status"])
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["east"])
+    out = call(capsys, "sites", "status")[1]
+    row = next(line for line in out.splitlines() if line.split()[:1] == ["east"])
     assert row.split() == ["east", "5.0", "s", "ago", "–", "–", "–", "–", "0", "0"]
 
 
@@ -74,9 +72,8 @@ def test_a_clock_that_is_off_is_said(
     clock: float, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sites_verbs, "ask_daemon", lambda *_: {"sites": [SITE | {"clock": clock}], "jobs": []})
-    with pytest.raises(SystemExit):
-        main(["sites", "status"])
-    assert f"east: its clock is {shown} this one; nothing depends on it" in capsys.readouterr().out
+    out = call(capsys, "sites", "status")[1]
+    assert f"east: its clock is {shown} this one; nothing depends on it" in out
 
 
 def test_what_the_jobs_of_a_site_say_against_it_is_shown(
@@ -84,13 +81,11 @@ def test_what_the_jobs_of_a_site_say_against_it_is_shown(
 ) -> None:
     doubted = SITE | {"site": "west", "warnings": ["2 jobs take longer than it said", "one\x1b[2J"]}
     monkeypatch.setattr(sites_verbs, "ask_daemon", lambda *_: {"sites": [SITE, doubted], "jobs": []})
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "status"])
-    shown = capsys.readouterr().out
-    assert not left.value.code
-    assert "west: 2 jobs take longer than it said\n" in shown
-    assert "east: " not in shown
-    assert "\x1b[2J" not in shown
+    status, out, _ = call(capsys, "sites", "status")
+    assert not status
+    assert "west: 2 jobs take longer than it said\n" in out
+    assert "east: " not in out
+    assert "\x1b[2J" not in out
 
 
 def test_links_between_sites_are_shown_with_what_is_known_of_them(
@@ -103,13 +98,11 @@ def test_links_between_sites_are_shown_with_what_is_known_of_them(
     ]
     found = {"links": links, "uncrossed": ["e"], "residual": {"bandwidth": 0.3, "round_trip": 0.02}, "explained": False}
     monkeypatch.setattr(sites_verbs, "ask_daemon", lambda *_: {"sites": [SITE], "links": found, "jobs": []})
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "status"])
-    shown = capsys.readouterr().out
-    assert not left.value.code
-    assert "\x1b[2J" not in shown
-    assert {"900", "yes", "10", "together", "no"} <= set(shown.split())
-    text = " ".join(shown.split())
+    status, out, _ = call(capsys, "sites", "status")
+    assert not status
+    assert "\x1b[2J" not in out
+    assert {"900", "yes", "10", "together", "no"} <= set(out.split())
+    text = " ".join(out.split())
     assert "bandwidths to within 30.0%, round trips to within 2.0%, too badly to be used for other paths" in text
     assert "no measured path crosses e" in text
 
@@ -165,10 +158,8 @@ def test_a_job_that_was_submitted_is_reported_and_kept_whatever_the_daemon_says_
     (tmp_path / "job.sh").write_text("#!/bin/sh\n")
     (tmp_path / "job.sh").chmod(0o755)
     words = ["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")]
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", "--resend", "--", *words])
-    out, err = capsys.readouterr()
-    assert not left.value.code
+    status, out, err = call(capsys, "sites", "submit", "--resend", "--", *words)
+    assert not status
     assert out.endswith("submitted to east as job 17\n")
     assert (str(refused) in err) is (refused is not None)
     assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
@@ -217,10 +208,11 @@ def test_a_job_goes_to_the_next_site_only_where_the_first_cannot_have_accepted_i
     monkeypatch.setattr(SshOperations, "submit", submit)
     (tmp_path / "job.sh").write_text("#!/bin/sh\n")
     (tmp_path / "job.sh").chmod(0o755)
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", "--", "--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")])
-    assert (asked, left.value.code or 0) == (tried, status)
-    assert said in capsys.readouterr().err
+    code, _, err = call(
+        capsys, "sites", "submit", "--", "--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")
+    )
+    assert (asked, code) == (tried, status)
+    assert said in err
     # Of a job that may or may not be there nothing is reported.
     assert [report["site"] for report in reports] == tried[1:]
 
@@ -230,16 +222,16 @@ def test_what_would_be_overwritten_at_the_site_is_refused(tmp_path: Path, capsys
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "input").touch()
     brought = [word for folder in ("a", "b") for word in ("--bring", str(tmp_path / folder / "input"))]
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", *brought, "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
-    assert (left.value.code, "--bring names input twice" in capsys.readouterr().err) == (2, True)
+    status, _, err = call(capsys, "sites", "submit", *brought, "--", "--comment=metasched:app=cg,n=1400", "/bin/true")
+    assert (status, "--bring names input twice" in err) == (2, True)
 
 
 @pytest.mark.parametrize("folder", ["~other/data", "-x", "a b", "~", "a;b"])
 def test_a_folder_that_is_not_plain_is_refused(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", f"--folder={folder}", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
-    assert (left.value.code, f"--folder is {folder!r}" in capsys.readouterr().err) == (2, True)
+    status, _, err = call(
+        capsys, "sites", "submit", f"--folder={folder}", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"
+    )
+    assert (status, f"--folder is {folder!r}" in err) == (2, True)
 
 
 def test_an_array_is_not_sent_elsewhere_since_its_tasks_start_one_by_one(
@@ -247,10 +239,11 @@ def test_an_array_is_not_sent_elsewhere_since_its_tasks_start_one_by_one(
 ) -> None:
     (tmp_path / "job.sh").write_text("#!/bin/sh\n#SBATCH --array=1-9\n")
     (tmp_path / "job.sh").chmod(0o755)
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", "--resend", "--", "--comment=metasched:app=cg,n=1400", str(tmp_path / "job.sh")])
-    assert left.value.code == 2
-    assert "its script asks for an array" in capsys.readouterr().err
+    status, _, err = call(
+        capsys, "sites", "submit", "--resend", "--", "--comment=metasched:app=cg,n=1400", str(tmp_path / "job.sh")
+    )
+    assert status == 2
+    assert "its script asks for an array" in err
 
 
 def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_told_with_the_reason(
@@ -264,10 +257,9 @@ def test_a_job_that_a_daemon_which_is_away_keeps_from_being_sent_elsewhere_is_to
     job = portable(["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh")])
     resendable_jobs.keep(Resendable("0f"), job, [], "", [], "")
     monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "resend"])
-    assert left.value.code == 1
-    assert "tried again the next time: the daemon at " in capsys.readouterr().out
+    status, out, _ = call(capsys, "sites", "resend")
+    assert status == 1
+    assert "tried again the next time: the daemon at " in out
 
 
 @pytest.mark.parametrize("blocked", ["0f.json", "0f.script"])
@@ -279,10 +271,10 @@ def test_a_job_that_cannot_be_stored_is_reported_all_the_same(
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(sites_verbs, "ask_daemon", ranked(None, asked))
     monkeypatch.setattr(SshOperations, "submit", lambda *_: ("17", 0.0, 0.0))
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", "--resend", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
-    out, err = capsys.readouterr()
-    assert (left.value.code or 0, out.splitlines()[-1]) == (0, "submitted to east as job 17")
+    status, out, err = call(
+        capsys, "sites", "submit", "--resend", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"
+    )
+    assert (status, out.splitlines()[-1]) == (0, "submitted to east as job 17")
     assert "the job cannot be sent elsewhere later, since it was not stored: " in err
     assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
 
@@ -297,8 +289,7 @@ def test_a_job_is_reported_though_nobody_reads_where_it_went(monkeypatch: pytest
             raise BrokenPipeError
 
     monkeypatch.setattr(sites_verbs.output, "say", closed)
-    with pytest.raises(SystemExit):
-        main(["sites", "submit", "--", "--comment=metasched:app=cg,n=1400", "/bin/true"])
+    status_of("sites", "submit", "--", "--comment=metasched:app=cg,n=1400", "/bin/true")
     assert asked[-1] == ("PUT", "/v1/sites/jobs/0f")
 
 
@@ -323,10 +314,9 @@ def test_a_job_that_cannot_be_sent_on_does_not_hold_up_the_others(
 
     monkeypatch.setattr(resending, "resend", resend)
     monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "resend"])
-    lines = capsys.readouterr().out.splitlines()
-    assert left.value.code == 1
+    status, out, _ = call(capsys, "sites", "resend")
+    lines = out.splitlines()
+    assert status == 1
     assert [line.split("): ")[1].split(": ")[0] for line in lines[:3]] == 3 * ["tried again the next time"]
     assert lines[3] == "true (0d): it stays at east"
 
@@ -339,10 +329,9 @@ def test_a_job_of_another_daemon_is_left_to_it(
     kept("0b", daemon="https://west.example:8765")
     monkeypatch.setattr(sites_verbs, "_reached", lambda *_: {})
     monkeypatch.setattr(resending, "resend", lambda *_: "it stays")
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "resend", "--url", "https://west.example:8765"])
-    assert not left.value.code
-    assert capsys.readouterr().out.splitlines() == [
+    status, out, _ = call(capsys, "sites", "resend", "--url", "https://west.example:8765")
+    assert not status
+    assert out.splitlines() == [
         "true (0a): it was submitted by the daemon at https://east.example:8765, which --url names",
         "true (0b): it stays",
     ]
@@ -365,10 +354,8 @@ def test_a_daemon_that_waits_for_its_slowest_site_is_waited_for(monkeypatch: pyt
         return {"sites": [], "left_out": [], "warnings": [], "why": "", "jobs": []}
 
     monkeypatch.setattr(connection, "ask", ask)
-    with pytest.raises(SystemExit):
-        main(["sites", "rank", "--application", "cg", "--problem-size", "9", "--url", "/grid.sock"])
-    with pytest.raises(SystemExit):
-        main(["sites", "status", "--url", "/grid.sock"])
+    status_of("sites", "rank", "--application", "cg", "--problem-size", "9", "--url", "/grid.sock")
+    status_of("sites", "status", "--url", "/grid.sock")
     slowest = SiteTable(name="east", url="https://east", deadline=60.0).deadline
     assert waited["/v1/sites/rankings"] > 2 * slowest > waited["/v1/sites"]
 
@@ -376,11 +363,9 @@ def test_a_daemon_that_waits_for_its_slowest_site_is_waited_for(monkeypatch: pyt
 def test_a_verb_whose_daemon_is_away_says_so_and_leaves_with_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "status", "--url", "http://127.0.0.1:1"])
-    assert left.value.code == 1
-    said = capsys.readouterr().err
-    assert (said.count("\n"), "the daemon at http://127.0.0.1:1 does not answer" in said) == (1, True)
+    status, _, err = call(capsys, "sites", "status", "--url", "http://127.0.0.1:1")
+    assert status == 1
+    assert (err.count("\n"), "the daemon at http://127.0.0.1:1 does not answer" in err) == (1, True)
 
 
 def test_a_script_with_arguments_is_refused_with_the_first_of_them(
@@ -389,7 +374,6 @@ def test_a_script_with_arguments_is_refused_with_the_first_of_them(
     (tmp_path / "job.sh").write_text("#!/bin/sh\n")
     (tmp_path / "job.sh").chmod(0o755)
     words = ["--comment=metasched:app=cg,n=1400", "-n", "2", str(tmp_path / "job.sh"), "--mesh", "fine"]
-    with pytest.raises(SystemExit) as left:
-        main(["sites", "submit", "--", *words])
-    assert left.value.code == 2
-    assert "the script has the argument --mesh, expected it to be written into the script" in capsys.readouterr().err
+    status, _, err = call(capsys, "sites", "submit", "--", *words)
+    assert status == 2
+    assert "the script has the argument --mesh, expected it to be written into the script" in err

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from metasched.cli import main
+from command_line import call
 
 
 @pytest.mark.parametrize(
@@ -22,10 +21,10 @@ def test_why_a_job_is_submitted_unchanged_is_said_and_in_the_json(
     words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "m.toml").write_text("")
-    with pytest.raises(SystemExit) as left:
-        main(["submit", "--dry-run", "--json", "--config", str(tmp_path / "m.toml"), "--", *words, "job.sh"])
-    said = capsys.readouterr()
-    document = json.loads(said.out)
-    assert (left.value.code or 0, document["chosen"], document["words"]) == (0, None, [*words, "job.sh"])
+    status, out, err = call(
+        capsys, "submit", "--dry-run", "--json", "--config", str(tmp_path / "m.toml"), "--", *words, "job.sh"
+    )
+    document = json.loads(out)
+    assert (status, document["chosen"], document["words"]) == (0, None, [*words, "job.sh"])
     assert document["why_unchanged"].startswith(why)
-    assert f"submitted unchanged: {why}" in said.err
+    assert f"submitted unchanged: {why}" in err

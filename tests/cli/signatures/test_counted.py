@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import status_of
 
-from metasched.cli.app import main
 from metasched.store.files.recorded_traces import HEADER
 
 #: Instructions of all processes together in one of ten turns, and how many take a nanosecond.
@@ -42,12 +42,6 @@ def recorded(count: int, way: str) -> str:
     return str(folder)
 
 
-def called(*words: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main([*words])
-    return int(end.value.code or 0)
-
-
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -55,7 +49,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def extracted(count: int, way: str, *options: str) -> dict[str, Any]:
     """The signature of a run, which is then in COUNT.json."""
-    assert called("signature", "extract", recorded(count, way), "-o", f"{count}.json", "--json", *options) == 0
+    assert status_of("signature", "extract", recorded(count, way), "-o", f"{count}.json", "--json", *options) == 0
     signature: dict[str, Any] = json.loads(Path(f"{count}.json").read_text(encoding="utf-8"))
     return signature
 
@@ -76,15 +70,15 @@ def test_rules_of_counted_runs_know_how_long_an_instruction_takes(capsys: pytest
         extracted(count, "perf")
     Path("made.toml").write_text(ENTRY, encoding="utf-8")
     capsys.readouterr()
-    assert called("signature", "fit", "4.json", "8.json", "16.json", "-o", "app.json", "--json") == 0
+    assert status_of("signature", "fit", "4.json", "8.json", "16.json", "-o", "app.json", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     # Eqs. (2) and (3): all instructions of the phase, whatever the number of processes.
     for rows in told["instructions"].values():
         assert max(row["total"] for row in rows) == pytest.approx(10 * WORK)
-    assert called("signature", "expand", "app.json", "--processes", "32", "-o", "32.ti", "--json") == 0
+    assert status_of("signature", "expand", "app.json", "--processes", "32", "-o", "32.ti", "--json") == 0
     row = max(json.loads(capsys.readouterr().out)["instructions"], key=lambda each: float(each["total"]))
     assert row["instructions"] * row["weight"] == pytest.approx(10 * WORK / 32, rel=0.01)
-    assert called("signature", "predict", "app.json", "--processes", "32", "--hardware", "made.toml", "--json") == 0
+    assert status_of("signature", "predict", "app.json", "--processes", "32", "--hardware", "made.toml", "--json") == 0
     (prediction,) = json.loads(capsys.readouterr().out)["predictions"]
     computed = sum(each["weight"] * each["computation"] for each in prediction["phases"])
     assert computed == pytest.approx(10 * WORK / 32 / RATE * 1e-9, rel=0.02)
@@ -103,14 +97,14 @@ def test_a_run_under_valgrind_takes_its_times_from_another_one() -> None:
 def test_times_under_valgrind_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     slow, other = recorded(4, "valgrind"), recorded(4, "time")
     for words in (["extract", other, "--timed", slow, "-o", "4.json"], ["mark", slow, "campaign"]):
-        assert called("signature", *words) == 2
+        assert status_of("signature", *words) == 2
         assert "was recorded under valgrind, expected a run with its own times" in capsys.readouterr().err
 
 
 def test_instructions_and_processor_time_have_no_rules_together(capsys: pytest.CaptureFixture[str]) -> None:
     for count, way in ((4, "perf"), (8, "time"), (16, "perf")):
         extracted(count, way)
-    assert called("signature", "fit", "4.json", "8.json", "16.json", "-o", "app.json") == 2
+    assert status_of("signature", "fit", "4.json", "8.json", "16.json", "-o", "app.json") == 2
     expected = "8.json: holds processor time, and 4.json instructions: expected signatures of one kind"
     assert expected in capsys.readouterr().err
     assert not Path("app.json").exists()
@@ -118,5 +112,5 @@ def test_instructions_and_processor_time_have_no_rules_together(capsys: pytest.C
 
 def test_what_one_process_did_is_told_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
     Path("one.ti").write_text("0 init\n0 compute 1e9\n0 finalize\n", encoding="utf-8")
-    assert called("signature", "extract", "one.ti", "-o", "one.json") == 0
+    assert status_of("signature", "extract", "one.ti", "-o", "one.json") == 0
     assert "1 process, 3 events, 1 s on the assumed machine" in capsys.readouterr().out

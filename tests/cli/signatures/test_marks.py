@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from command_line import call
 
-from metasched.cli.app import main
 from metasched.records import Run
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.recorded_traces import HEADER
@@ -47,13 +48,7 @@ def told(
             runs.append(Run("two", "c", n, count, 0.9, 95.0, time))
     write_runs("campaign/runs.csv", runs)
 
-    def call(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main([str(word) for word in words])
-        shown = capsys.readouterr()
-        return int(end.value.code or 0), shown.out, shown.err
-
-    return call
+    return partial(call, capsys)
 
 
 def test_a_phased_model_needs_no_marks_by_hand(told: Callable[..., tuple[int, str, str]]) -> None:

@@ -6,11 +6,12 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from command_line import call, status_of
 
-from metasched.cli.app import main
 from metasched.records import Run
 from metasched.signature.rules.expanding import sampled
 from metasched.signature.rules.fitting import fit
@@ -31,17 +32,13 @@ MACHINE = str(ROOT / "benchmarks/signature/machine.toml")
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("signature") / "box.json"
-    with pytest.raises(SystemExit):
-        main(["signature", "fit", *SIGNATURES, "-o", str(path)])
+    status_of("signature", "fit", *SIGNATURES, "-o", str(path))
     return str(path)
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(["signature", *words])
-    told = capsys.readouterr()
-    return int(end.value.code or 0), told.out, told.err
+    return call(capsys, "signature", *words)
 
 
 def test_predictions_hold_what_is_promised(application: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,15 +165,8 @@ def told(
     monkeypatch.chdir(tmp_path)
     Path("clusters.toml").write_text(CLUSTERS)
     write_runs("runs.csv", RUNS)
-
-    def call(*words: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(word) for word in words])
-        shown = capsys.readouterr()
-        return int(end.value.code or 0), shown.out, shown.err
-
-    return call
+    capsys.readouterr()
+    return partial(call, capsys)
 
 
 @pytest.mark.parametrize("method", ["signature", "tournament"])

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
-from metasched.cli.app import main
 from tests.pages import ROOT
 from tests.tracing.test_recorded_traces import halves
 
@@ -44,12 +44,11 @@ def butterfly(path: Path, n: int) -> None:
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
     monkeypatch.chdir(tmp_path)
 
-    def call(*words: object) -> Answer:
-        with pytest.raises(SystemExit) as end:
-            main(["signature", *(str(word) for word in words)])
-        return int(end.value.code or 0), capsys.readouterr().err.replace("\n", " ")
+    def answer(*words: object) -> Answer:
+        status, _, err = call(capsys, "signature", *words)
+        return status, err.replace("\n", " ")
 
-    return call
+    return answer
 
 
 def extracted(told: Callable[..., Answer], n: int, **changed: Any) -> str:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import status_of
 
-from metasched.cli.app import main
 from metasched.records import Run
 from metasched.store.files.runs import write_runs
 from tests.cli.signatures.test_counted import ENTRY, recorded
@@ -16,9 +16,7 @@ LOST = "calls: 6 of MPI_Put, 2 of MPI_Allreduce by other threads"
 
 
 def called(*words: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["signature", *words])
-    return int(end.value.code or 0)
+    return status_of("signature", *words)
 
 
 @pytest.fixture(autouse=True)

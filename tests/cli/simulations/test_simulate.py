@@ -120,10 +120,8 @@ def test_a_system_that_is_wrong_ends_in_one_line(
 
 
 def metasched(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
-    with pytest.raises(SystemExit) as left:
-        main([*map(str, arguments), "--json"])
-    out, err = capsys.readouterr()
-    assert not left.value.code, err
+    status, out, err = call(capsys, *map(str, arguments), "--json")
+    assert not status, err
     return json.loads(out)
 
 

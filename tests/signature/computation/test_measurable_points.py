@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import status_of
 
 from metasched.blocks.entry import Entry, Kind, Quantity
-from metasched.cli.app import main
 from metasched.records import InputError
 from metasched.signature.computation.measurable_points import Pace, paces, point
 from metasched.signature.rules.application import Application
@@ -107,12 +107,12 @@ def test_points_are_extracted_and_fitted(tmp_path: Path, capsys: pytest.CaptureF
         timed = _written(run_of(n, share, timed=True), tmp_path / f"{place}t.ti")
         to = str(tmp_path / f"{place}.json")
         (small if share < 1.0 else runs).append(to)
-        assert _status("signature", "extract", counted, "--timed", timed, "-o", to) == 0
+        assert status_of("signature", "extract", counted, "--timed", timed, "-o", to) == 0
     application = str(tmp_path / "app.json")
-    assert _status("signature", "fit", *runs, "--points", *small, "-o", application) == 0
+    assert status_of("signature", "fit", *runs, "--points", *small, "-o", application) == 0
     capsys.readouterr()
     asked = ["--processes", "64", "--hardware", _entry(tmp_path), "--json"]
-    assert _status("signature", "predict", application, *asked) == 0
+    assert status_of("signature", "predict", application, *asked) == 0
     (told,) = json.loads(capsys.readouterr().out)["predictions"]
     assert told["execution_time"] == pytest.approx(seconds_of(64), rel=0.05)
 
@@ -121,16 +121,10 @@ def test_points_without_times_are_refused(tmp_path: Path, capsys: pytest.Capture
     runs = []
     for n in (4, 8, 16):
         runs.append(str(tmp_path / f"{n}.json"))
-        assert _status("signature", "extract", _written(run_of(n), tmp_path / f"{n}.ti"), "-o", runs[-1]) == 0
-    assert _status("signature", "fit", *runs, "--points", runs[0], "-o", str(tmp_path / "app.json")) == 2
+        assert status_of("signature", "extract", _written(run_of(n), tmp_path / f"{n}.ti"), "-o", runs[-1]) == 0
+    assert status_of("signature", "fit", *runs, "--points", runs[0], "-o", str(tmp_path / "app.json")) == 2
     assert "--points have no times" in capsys.readouterr().err
     assert not (tmp_path / "app.json").exists()
-
-
-def _status(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([*words])
-    return int(str(ended.value.code))
 
 
 def _entry(folder: Path) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import status_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.cli.app import main
 from metasched.records import InputError
 from metasched.signature.rules.expanding import lines
 from metasched.signature.traces.problem_sizes import at_size, resized
@@ -104,15 +104,11 @@ def test_numbers_without_bounds_are_refused() -> None:
         at_size([1000, 2000], [1e6, 4e6], 1e25)
 
 
-def called(*words: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main([*words])
-    return int(end.value.code or 0)
-
-
 def signature_of(size: int, n: int) -> str:
     write_ti_trace(Path(f"{size}-{n}.ti"), lines(mesh(size, n)))
-    assert called("signature", "extract", f"{size}-{n}.ti", "--problem-size", str(size), "-o", f"{size}-{n}.json") == 0
+    assert (
+        status_of("signature", "extract", f"{size}-{n}.ti", "--problem-size", str(size), "-o", f"{size}-{n}.json") == 0
+    )
     return f"{size}-{n}.json"
 
 
@@ -123,12 +119,12 @@ def test_more_processes_and_another_size_from_small_runs_of_both(
     for n in (4, 8, 16):
         runs = [signature_of(size, n) for size in (64, 128, 192)]
         capsys.readouterr()
-        assert called("signature", "resize", *runs, "--problem-size", "1024", "-o", f"{n}.json", "--json") == 0
+        assert status_of("signature", "resize", *runs, "--problem-size", "1024", "-o", f"{n}.json", "--json") == 0
         shown = json.loads(capsys.readouterr().out)
         assert (shown["processes"], shown["problem_size"], shown["problem_sizes"]) == (n, 1024, [64, 128, 192])
         assert "outside of those that were run, 64 to 192" in shown["warnings"][0]
-    assert called("signature", "fit", "4.json", "8.json", "16.json", "-o", "app.json") == 0
-    assert called("signature", "expand", "app.json", "--processes", "64", "-o", "64.ti") == 0
+    assert status_of("signature", "fit", "4.json", "8.json", "16.json", "-o", "app.json") == 0
+    assert status_of("signature", "expand", "app.json", "--processes", "64", "-o", "64.ti") == 0
     write_ti_trace(Path("true.ti"), lines(mesh(1024, 64)))
     told, true = (read_ti_trace(Path(name)) for name in ("64.ti", "true.ti"))
     assert [texts(told, rank) for rank in range(64)] == [texts(true, rank) for rank in range(64)]
@@ -139,7 +135,7 @@ def test_sizes_that_are_missing_or_mixed_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small, large, other, last = signature_of(64, 4), signature_of(128, 4), signature_of(64, 8), signature_of(64, 16)
-    assert called("signature", "extract", "64-4.ti", "-o", "none.json") == 0
+    assert status_of("signature", "extract", "64-4.ti", "-o", "none.json") == 0
     for words, told in (
         (["resize", small, "none.json", "--problem-size", "9", "-o", "x.json"], "none.json: states no problem size"),
         (["resize", small, small, "--problem-size", "9", "-o", "x.json"], "is of problem size 64, as another"),
@@ -148,6 +144,6 @@ def test_sizes_that_are_missing_or_mixed_are_refused(
         (["extract", "64-4.ti", "--problem-size", "0", "-o", "x.json"], "--problem-size is 0, expected"),
         (["fit", large, other, last, "-o", "x.json"], "expected one size, or sizes that grow with the processes"),
     ):
-        assert called("signature", *words) == 2
+        assert status_of("signature", *words) == 2
         assert told in capsys.readouterr().err
         assert not Path("x.json").exists()

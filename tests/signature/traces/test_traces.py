@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import call
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.signature.applications import APPLICATIONS
-from metasched.cli import main
 from metasched.records import InputError
 from metasched.signature.rules.expanding import lines
 from metasched.signature.traces.actions import BYTE, NULL, ActionTable
@@ -194,11 +194,9 @@ def test_from_traces_to_a_larger_one_by_three_commands(
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
-    with pytest.raises(SystemExit) as left:
-        main(["signature", *arguments])
-    captured = capsys.readouterr()
-    assert left.value.code == 0, captured.err
-    return dict(json.loads(captured.out))
+    status, out, err = call(capsys, "signature", *arguments)
+    assert status == 0, err
+    return dict(json.loads(out))
 
 
 def test_what_is_received_from_nobody_hides_no_message_that_is_lost() -> None:

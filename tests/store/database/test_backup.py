@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from command_line import call, status_of
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
-from metasched.cli import main
 from metasched.records import InputError, Load, Run
 from metasched.store.database.backup import backup, new_file, restore, upgrade
 from metasched.store.database.schema import HEAD
@@ -170,9 +170,9 @@ def test_a_database_of_a_newer_version_stays_and_says_how_the_backup_can_still_b
     newer = (tmp_path / "one.db").read_bytes()
 
     def status(database: str) -> object:
-        with pytest.raises(SystemExit) as left:
-            main(["db", "restore", str(tmp_path / "backup.db"), "--replace", "--database", str(tmp_path / database)])
-        return left.value.code
+        return status_of(
+            "db", "restore", str(tmp_path / "backup.db"), "--replace", "--database", str(tmp_path / database)
+        )
 
     assert status("one.db") == 2
     assert capsys.readouterr().err.split(", expected ")[1] == (
@@ -218,10 +218,9 @@ def test_the_verbs_tell_in_json_what_they_did(tmp_path: Path, capsys: pytest.Cap
     filled(tmp_path / "one.db")
 
     def run(*words: str, database: str = "one.db") -> dict[str, object]:
-        with pytest.raises(SystemExit) as left:
-            main(["db", *words, "--database", str(tmp_path / database), "--json"])
-        assert left.value.code == 0
-        output: dict[str, object] = json.loads(capsys.readouterr().out)
+        status, out, _ = call(capsys, "db", *words, "--database", str(tmp_path / database), "--json")
+        assert status == 0
+        output: dict[str, object] = json.loads(out)
         return output
 
     assert run("upgrade")["after"] == HEAD

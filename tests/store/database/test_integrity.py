@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from command_line import call
 
-from metasched.cli import main
 from metasched.store.database.integrity import check, damage
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
@@ -81,8 +81,6 @@ def test_a_row_that_cannot_be_what_was_written_is_told(
     with Store.open(path) as store:
         assert damage(store) == ""
         assert len(check(store)) > int("models" not in statement)
-    with pytest.raises(SystemExit) as left:
-        main(["db", "check", "--database", str(path)])
-    output = capsys.readouterr()
-    assert left.value.code == 1
-    assert f"metasched: {path}" in output.err
+    status, _, err = call(capsys, "db", "check", "--database", str(path))
+    assert status == 1
+    assert f"metasched: {path}" in err

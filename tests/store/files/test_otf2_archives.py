@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import status_of
 
-from metasched.cli.app import main
 from metasched.records import InputError
 from metasched.store.files.otf2_archives import _COLLECTIVES, read_otf2
 
@@ -124,9 +124,7 @@ def test_from_archives_to_a_larger_run(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def _done(*words: str) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["signature", *words])
-    assert end.value.code == 0
+    assert status_of("signature", *words) == 0
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
