@@ -9,18 +9,18 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 
 from metasched.modes import Mode
-from metasched.placement.clusters.constraints import Constraints, Name, Positive, Text
+from metasched.placement.clusters.constraints import Constraints, Name, Text
 from metasched.placement.explaining.documents import IntervalTable, PlacementTable
 from metasched.records import FASTEST, SLOWEST, InputError, Placement, Prediction, Settings
 from metasched.validation import first_error
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import NotNegative, Positive, StrictFields
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Weight = NotNegative
 #: What a script or a command line is known by, see :func:`metasched.jobs.digest`.
 Digest = Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f-]*$")]
 
@@ -35,10 +35,8 @@ PlacementField = Annotated[
 ]
 
 
-class Message(ValidatedFields, BaseModel):
+class Message(StrictFields, BaseModel):
     """What clients and the daemon send each other; a key that is not known is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class SettingsAsked(Message):
@@ -131,7 +129,7 @@ class Move(Message):
     nodes: str
     processors: int
     left: Fraction
-    stay: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    stay: NotNegative
     available_cpu: Positive
     available_bandwidth: Positive
 

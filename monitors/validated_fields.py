@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import AliasChoices, BaseModel, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+#: Finite numbers above 0, and of at least 0.
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 _WITH_PARTS = (dict, list, tuple)
 _DEEPEST = 10
@@ -46,6 +50,18 @@ class ValidatedFields(BaseModel):
             if name in (alone if isinstance(value, bool) else numbers) and _holds_truth(value)
         }
         return fields | marked if marked else fields
+
+
+class StrictFields(ValidatedFields):
+    """One that stays as it was read, and refuses keys that it does not know: they are misspelled."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LenientFields(ValidatedFields):
+    """One that stays as it was read, and passes over keys that it does not know: programs of others wrote them."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 @cache

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, StrictInt, TypeAdapter, ValidationError
 
 from metasched.json_numbers import read_finite
 from metasched.queueing.network import LARGEST, MOST_JOBS, MOST_SERVERS, JobClass, Network, Station
 from metasched.records import InputError
 from metasched.validation import Located, first_error
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import StrictFields
 
 #: Longest document that is read, in characters.
 LONGEST = 50_000_000
@@ -22,11 +22,7 @@ _Number = Annotated[float, Field(strict=True, ge=0, le=LARGEST)]
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Strict(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Station(_Strict):
+class _Station(StrictFields, BaseModel):
     name: _Name
     kind: Literal["queue", "delay"] = "queue"
     servers: Annotated[StrictInt, Field(ge=1, le=MOST_SERVERS)] = 1
@@ -35,13 +31,13 @@ class _Station(_Strict):
     visits: dict[_Name, _Number] | None = None
 
 
-class _Class(_Strict):
+class _Class(StrictFields, BaseModel):
     name: _Name
     population: Annotated[StrictInt, Field(ge=0, le=MOST_JOBS)]
     think_time: _Number = 0
 
 
-class _Case(_Strict):
+class _Case(StrictFields, BaseModel):
     name: str = ""
     stations: Annotated[list[_Station], Field(min_length=1)]
     classes: Annotated[list[_Class], Field(min_length=1)]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from monitors.relative_paths import FileOrEntry, PathText
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import NotNegative, StrictFields
 
 
-class Scheduled(ValidatedFields, BaseModel):
+class Scheduled(StrictFields, BaseModel):
     """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty.
 
     Loads of its nodes are reported under their names with ``prefix`` before them.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(min_length=1)]
     partitions: list[str] = []
@@ -31,9 +29,9 @@ class SlurmCluster(Scheduled):
     """
 
     configuration: PathText = ""
-    watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    watts: NotNegative | None = None
     hardware: FileOrEntry | None = None
-    idle_watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    idle_watts: NotNegative = 0.0
 
     @model_validator(mode="after")
     def _one_power(self) -> SlurmCluster:

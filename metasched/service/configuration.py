@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, model_validator
 
 from metasched.history.argument_numbers import SCRIPT, is_place
 from metasched.modes import Mode
@@ -30,7 +30,7 @@ from metasched.store.files.whole_files import read_text
 from metasched.validation import toml_as
 from monitors.relative_paths import FileOrEntry, PathText
 from monitors.sources.settings import SourceTable
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import Positive, StrictFields
 
 #: At most some thirty years, since the system's timers take little more; a period of almost 0 would keep a core busy.
 Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
@@ -41,8 +41,8 @@ DESCRIBED = "described"
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
-class _Table(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Table(StrictFields, BaseModel):
+    """A table of the file; a key that is not known is refused."""
 
 
 class Listen(_Table):
@@ -121,8 +121,8 @@ class Limits(_Table):
     samples_per_second: Annotated[float, Field(gt=0)] = 10.0
     samples_at_once: Annotated[int, Field(ge=10_000)] = 20_000
     clock: Seconds = 60.0
-    bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e6
-    links: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
+    bandwidth: Positive = 1e6
+    links: dict[str, Positive] = {}
 
     @model_validator(mode="after")
     def _links_are_of_nodes(self) -> Limits:
@@ -198,7 +198,7 @@ class EnergyChoice(_Table):
 
     policy: Literal["min-time", "min-energy"] = "min-time"
     max_slowdown: Annotated[float, Field(ge=0, le=1000)] | None = None
-    power_cap: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    power_cap: Positive | None = None
     frequencies: Annotated[list[Annotated[float, Field(ge=SLOWEST, le=FASTEST)]], Field(max_length=100)] = []
     set_frequency: bool = False
 

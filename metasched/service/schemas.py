@@ -11,13 +11,14 @@ from metasched.history.argument_numbers import LONGEST_TEXT
 from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Kind
 from metasched.modes import Mode
 from metasched.node_names import unfold
-from metasched.placement.clusters.constraints import Count, Name, Positive, Text
+from metasched.placement.clusters.constraints import Count, Name, Text
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.predictors.robust.known_runs import BORROWED
 from metasched.records import FASTEST, LONGEST_WORD, SLOWEST, Settings
 from metasched.sites.lending import LentRun
 from metasched.sites.question import SitesQuestion
+from monitors.validated_fields import NotNegative, Positive
 
 #: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
 Sample = tuple[float, float, float]
@@ -193,7 +194,7 @@ class RankIn(Demands):
     near_tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
     rotate: Text | None = None
     pareto: bool = False
-    stale_after: Annotated[float, Field(ge=0, allow_inf_nan=False)] = STALE_AFTER
+    stale_after: NotNegative = STALE_AFTER
     forecast: bool = True
     frequencies: Annotated[list[Clock], Field(max_length=100)] = Field(default_factory=list)
     max_slowdown: Annotated[float, Field(ge=0, le=1000)] | None = None
@@ -275,12 +276,12 @@ class RunningIn(SettingsAsked):
     problem_size: Positive | None = None
     nodes: Annotated[Text, Field(max_length=65_536)] = ""
     processors: Count | None = None
-    running_for: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    running_for: NotNegative | None = None
     done: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    moved_ago: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    checkpoint: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    restart: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    data: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    moved_ago: NotNegative | None = None
+    checkpoint: NotNegative | None = None
+    restart: NotNegative | None = None
+    data: NotNegative = 0.0
     bandwidth: Positive = 1000.0
     partitions: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
 

@@ -15,10 +15,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from metasched.advised_placements import Fraction, SettingsAsked
-from metasched.placement.clusters.constraints import Count, Name, Positive
+from metasched.placement.clusters.constraints import Count, Name
 from metasched.predictors.porting.platforms import LENDS
 from metasched.predictors.robust.known_runs import borrowed
 from metasched.records import InputError, Run
+from monitors.validated_fields import Positive
 
 #: The newest runs of a site that are asked for, and how long the answer is remembered (s).
 NEWEST, REMEMBERED = 500, 600.0

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from metasched.placement.explaining.documents import EndsTable, PlacementTable
 from metasched.validation import first_error
 from monitors.one_line import one_line
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import LenientFields
 
 #: How daemons answer each other; one that answers in another way is not understood.
 FORMAT = 1
@@ -31,11 +31,7 @@ RunTime = Annotated[float, Field(gt=0, le=LONGEST, allow_inf_nan=False)]
 Processors = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
-class _Table(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class ClusterTable(_Table):
+class ClusterTable(LenientFields, BaseModel):
     """A cluster or partition of a site as it is now.
 
     ``free`` are the idle processors, ``processors`` all of them, ``age`` how long ago its scheduler was asked
@@ -49,7 +45,7 @@ class ClusterTable(_Table):
     age: Seconds | None = None
 
 
-class LaterTable(_Table):
+class LaterTable(LenientFields, BaseModel):
     """A partition in which the job would have to wait."""
 
     cluster: Name
@@ -62,7 +58,7 @@ class LaterTable(_Table):
     execution_high: Seconds
 
 
-class AnswerTable(_Table):
+class AnswerTable(LenientFields, BaseModel):
     """The parts of a site's answer that are read; the rest is passed over."""
 
     format: int
@@ -203,7 +199,7 @@ def _best_of_each(offers: list[Offer]) -> Iterable[Offer]:
     return best.values()
 
 
-class _SiteTable(_Table):
+class _SiteTable(LenientFields, BaseModel):
     """A site in the answer of a grid's daemon."""
 
     site: Name
@@ -217,7 +213,7 @@ class _SiteTable(_Table):
     age: Seconds | None = None
 
 
-class _GridTable(_Table):
+class _GridTable(LenientFields, BaseModel):
     sites: Annotated[list[_SiteTable], Field(max_length=1000)] = []
     why: Annotated[str, Field(max_length=10_000)] = ""
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from monitors.relative_paths import PathText, PlacedPath
 from monitors.urls import host_of, is_this_host
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import StrictFields
 
 SiteName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 LinkName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class SiteRoute(ValidatedFields, BaseModel):
+class SiteRoute(StrictFields, BaseModel):
     """A ``[[routing.route]]``: the links that packets between two sites cross, which count alike in both directions.
 
     >>> SiteRoute(between=("home", "east"), links=["home", "backbone", "east"]).between
     ('home', 'east')
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     between: tuple[SiteName, SiteName]
     links: Annotated[list[LinkName], Field(min_length=1, max_length=64)]
@@ -35,7 +33,7 @@ class SiteRoute(ValidatedFields, BaseModel):
         return self
 
 
-class Routing(ValidatedFields, BaseModel):
+class Routing(StrictFields, BaseModel):
     """The ``[routing]`` of the grid's daemon.
 
     Parameters
@@ -43,8 +41,6 @@ class Routing(ValidatedFields, BaseModel):
     here : what the agents call the daemon's own site; where it is empty, any site that no ``[[site]]`` names.
     route : between pairs of sites.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     here: Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")] = ""
     route: Annotated[list[SiteRoute], Field(max_length=2000)] = []
@@ -60,7 +56,7 @@ class Routing(ValidatedFields, BaseModel):
         return self
 
 
-class SiteTable(ValidatedFields, BaseModel):
+class SiteTable(StrictFields, BaseModel):
     """One site of a grid.
 
     Parameters
@@ -80,8 +76,6 @@ class SiteTable(ValidatedFields, BaseModel):
     >>> SiteTable(name="east", url="https://east.example:8765", bandwidth=1000).deadline
     3.0
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: SiteName
     url: Annotated[PathText, Field(min_length=1, max_length=1000)]

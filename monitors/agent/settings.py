@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from monitors.urls import host_of
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import StrictFields
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ PREFIX = "METASCHED_AGENT_"
 MOST_BYTES = 2**20
 
 
-class Settings(ValidatedFields, BaseModel):
+class Settings(StrictFields, BaseModel):
     """Everything an administrator may set; unknown names are refused, since they are misspelt ones.
 
     Parameters
@@ -48,8 +48,6 @@ class Settings(ValidatedFields, BaseModel):
     sites_daemon, sites_token : where the links to other sites are reported, by default the daemon, and the token of
         this site; without one they are not reported.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: str = Field(default_factory=lambda: socket.gethostname().split(".")[0], min_length=1)
     daemon: Annotated[str, Field(pattern=r"^https?://\S+( https?://\S+)*$")] | None = None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from monitors.relative_paths import PathText, PlacedPath
 from monitors.sources.contract import Source
 from monitors.sources.power_history import PowerHistory
 from monitors.urls import host_of
-from monitors.validated_fields import ValidatedFields
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from monitors.validated_fields import Positive, StrictFields
 
 _COMMON = {"kind", "name", "period", "timeout", "nodes", "bandwidth"}
 #: The keys that a source of each kind may have.
@@ -23,7 +21,7 @@ _KEYS = {
 }
 
 
-class SourceTable(ValidatedFields, BaseModel):
+class SourceTable(StrictFields, BaseModel):
     """One source of loads.
 
     Parameters
@@ -45,8 +43,6 @@ class SourceTable(ValidatedFields, BaseModel):
     >>> SourceTable(kind="prometheus", url="http://prometheus:9090").source().name
     'Prometheus http://prometheus:9090'
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["prometheus", "agent", "slurm"]
     name: Annotated[str, Field(max_length=255)] = ""

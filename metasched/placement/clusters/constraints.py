@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from metasched.arrays import Flags, Ints
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.validation import first_error
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import Positive, StrictFields
 
 #: Nodes that one list of names may stand for, and numbers of processors that may be allowed one by one: both are
 #: unfolded while others wait for their answers, so they are counted before.
@@ -102,11 +102,10 @@ def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 #: A name that may be empty. None holds a control character, which nobody types and PostgreSQL cannot hold in JSON.
 Text = Annotated[str, Field(max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-class Constraints(ValidatedFields, BaseModel):
+class Constraints(StrictFields, BaseModel):
     """Demands of one application; a description file, a request and the command line give the same fields.
 
     Parameters
@@ -129,8 +128,6 @@ class Constraints(ValidatedFields, BaseModel):
     >>> Constraints(processors=(2, 8), min_processors=3).counts(64).tolist()
     [8]
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     processors: Annotated[tuple[Count, ...], Field(max_length=MOST_COUNTS), BeforeValidator(_counts)] = ()
     min_processors: Count = 1

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from metasched.placement.clusters.constraints import Constraints
 from monitors.sources.settings import SourceTable
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import NotNegative, Positive, StrictFields
 
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Number = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
 Name = Annotated[str, Field(min_length=1)]
 
 
-class Table(ValidatedFields, BaseModel):
+class Table(StrictFields, BaseModel):
     """A table of the file; keys that are not known here are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NodesTable(Table):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AliasChoices, BaseModel, Field, ValidationError, field_validator
 
 from metasched.node_names import unfold
 from metasched.placement.clusters.state import ClusterState
@@ -19,7 +19,7 @@ from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.clusters.switches import Switch, tree
 from metasched.records import InputError
 from metasched.validation import first_error
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import LenientFields
 
 #: States and flags of nodes that no job may be sent to, as releases up to 25.11 spell them; jobs that name a
 #: reservation are not placed. Nodes are blocked by jobs that have a block or a switch to themselves.
@@ -57,10 +57,8 @@ def processors_of_node(node: Mapping[str, Any]) -> int:
     return processors_for_jobs(int(node["cpus"]), node.get("tres"))
 
 
-class _Node(ValidatedFields, BaseModel):
+class _Node(LenientFields, BaseModel):
     """The fields that are used of a node, in the spelling of 22.05 and of the releases after it."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     name: Annotated[str, Field(min_length=1)]
     cpus: Annotated[int, Field(ge=0, le=1_000_000)]
@@ -100,9 +98,7 @@ class _Node(ValidatedFields, BaseModel):
         return [word for word in value.split(",") if word] if isinstance(value, str) else value
 
 
-class _Sinfo(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Sinfo(LenientFields, BaseModel):
     nodes: list[_Node]
 
 

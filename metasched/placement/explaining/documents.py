@@ -7,22 +7,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from metasched.json_numbers import finite
 from metasched.placement.explaining.breakdown import Explanation
 from metasched.placement.ranking.query import Curve, InfeasibleError, Ranking
 from metasched.records import DEFAULT_SETTINGS, Interval, Placement, Prediction, ResourceSet, Settings
-from monitors.validated_fields import ValidatedFields
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from monitors.validated_fields import LenientFields, NotNegative, Positive
 
 
-class _Table(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class EndsTable(_Table):
+class EndsTable(LenientFields, BaseModel):
     """The ends of an interval; one that is infinite is null."""
 
     low: float | None
@@ -39,7 +33,7 @@ class IntervalTable(EndsTable):
         return Interval(*_ends(self), self.level)
 
 
-class PlacementTable(_Table):
+class PlacementTable(LenientFields, BaseModel):
     """A placement of a ranking: the set of nodes, its prediction and wait (s), and its costs by term."""
 
     rank: int = 1
@@ -52,7 +46,7 @@ class PlacementTable(_Table):
     available_bandwidth: Positive
     execution_time: Positive
     interval: IntervalTable
-    queue_wait: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    queue_wait: NotNegative = 0.0
     slowdown: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
     model: str = ""
     warnings: list[str] = []
@@ -74,7 +68,7 @@ class PlacementTable(_Table):
         return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *further)
 
 
-class CurveTable(_Table):
+class CurveTable(LenientFields, BaseModel):
     """The best placement of one number of processors: how long it runs and when it is done (s from now)."""
 
     processors: Annotated[int, Field(ge=1)]
@@ -83,7 +77,7 @@ class CurveTable(_Table):
     completion: float | None
 
 
-class RankingTable(_Table):
+class RankingTable(LenientFields, BaseModel):
     """A ranking for some settings.
 
     ``why`` says why it holds no placement, ``for_now`` whether that may change with the nodes' states.

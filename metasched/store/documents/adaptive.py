@@ -23,7 +23,6 @@ from metasched.store.documents.parts import (
     LearnedPart,
     ListPart,
     Part,
-    Positive,
     RecordPart,
     Row,
     ScalesPart,
@@ -33,6 +32,7 @@ from metasched.store.documents.parts import (
     settings_of,
     window,
 )
+from monitors.validated_fields import Positive
 
 #: Fields of robust documents from when the method was a committee, which are passed over.
 COMMITTEE = ("trend", "kernels", "record", "extrapolation")

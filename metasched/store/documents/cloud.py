@@ -10,9 +10,8 @@ from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.model import Method
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.cloud.profile import Profile
-from metasched.store.documents.parts import LearnedPart, Positive, RecordPart
-
-_Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+from metasched.store.documents.parts import LearnedPart, RecordPart, Seconds
+from monitors.validated_fields import Positive
 
 
 class _Profile(RecordPart):
@@ -21,7 +20,7 @@ class _Profile(RecordPart):
     processes: Annotated[int, Field(ge=2, le=100_000)]
     sends: Positive
     message_size: Positive
-    waiting_time: _Time
+    waiting_time: Seconds
     execution_time: Positive
     mean_distance: Positive | None
     exchanges: Positive | None
@@ -40,9 +39,9 @@ class _Hardware(RecordPart):
     record = Hardware
 
     servers: Annotated[list[_Server], Field(min_length=1, max_length=100_000)]
-    word_time: _Time
-    startup_time: _Time
-    shared_word_time: _Time | None
+    word_time: Seconds
+    startup_time: Seconds
+    shared_word_time: Seconds | None
 
 
 class CloudDocument(LearnedPart):

@@ -17,7 +17,8 @@ from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Run
 from metasched.store.documents.adaptive import RobustDocument
-from metasched.store.documents.parts import Count, LearnedPart, Part, Positive, RecordPart, Row, SettingPart, runs_of
+from metasched.store.documents.parts import Count, LearnedPart, Part, RecordPart, Row, SettingPart, runs_of
+from monitors.validated_fields import Positive
 
 _Four = Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
 

@@ -19,23 +19,24 @@ from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, MOST_PARAMETERS, InputError, Run, Settings
 from metasched.validation import first_error
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import NotNegative, Positive, StrictFields
 
 Number = TypeVar("Number")
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+#: A time (s).
+Seconds = NotNegative
 #: N, P, available CPU, available bandwidth (None where not measured), execution time.
 Row = tuple[Positive, Count, Annotated[float, Field(gt=0, le=1)] | None, Positive | None, Positive]
-Scores = list[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+Scores = list[NotNegative]
 #: A number that may be infinite in a record and is None then in a document: JSON does not know infinity.
 Finite = Annotated[Number | None, BeforeValidator(lambda value: None if value == math.inf else value)]
 _Names = tuple[str, str, str, str, str]
 
 
-class Part(ValidatedFields, BaseModel):
+class Part(StrictFields, BaseModel):
     """A part of a document, without missing or unknown fields; within another part, a record can be given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+    model_config = ConfigDict(from_attributes=True)
 
 
 class RecordPart(Part):

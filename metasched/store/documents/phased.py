@@ -12,7 +12,8 @@ from metasched.predictors.phases.phase import PROCESS_REVISIT, PhaseModel
 from metasched.predictors.phases.predictor import PhasedPredictor, PhasedState
 from metasched.predictors.phases.profile import WorkProfile
 from metasched.store.documents.adaptive import RobustDocument
-from metasched.store.documents.parts import DomainPart, ModelPart, Part, Positive, Scores
+from metasched.store.documents.parts import DomainPart, ModelPart, Part, Scores
+from monitors.validated_fields import Positive
 
 
 class _Phase(Part):

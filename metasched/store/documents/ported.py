@@ -16,7 +16,6 @@ from metasched.store.documents.parts import (
     Count,
     DomainPart,
     ModelPart,
-    Positive,
     RecordPart,
     Row,
     ScalesPart,
@@ -27,6 +26,7 @@ from metasched.store.documents.parts import (
     settings_of,
     window,
 )
+from monitors.validated_fields import Positive
 
 Nodes = Annotated[int | None, Field(ge=1, le=1_000_000)]
 

@@ -12,12 +12,12 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import MOST_PROCESSES
 from metasched.signature.times.hardware import Hardware
 from metasched.store.documents.entries import EntryDocument
-from metasched.store.documents.parts import Count, LearnedPart, Positive
+from metasched.store.documents.parts import Count, LearnedPart, Seconds
+from monitors.validated_fields import Positive
 
-_Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 #: Computation, latencies and bytes of each phase (s); None for a count that the rules do not hold for.
-_Phases = Annotated[list[tuple[_Time, _Time, _Time]], Field(min_length=1, max_length=100_000)] | None
+_Phases = Annotated[list[tuple[Seconds, Seconds, Seconds]], Field(min_length=1, max_length=100_000)] | None
 
 
 class SignatureDocument(LearnedPart):

@@ -11,11 +11,11 @@ from metasched.predictors.analytic.simulated import MOST_KNOWN, SimulatedPredict
 from metasched.simulation.language import LONGEST
 from metasched.simulation.system import MOST, Network, Nodes, System
 from metasched.store.documents.entries import EntryDocument
-from metasched.store.documents.parts import LearnedPart, Positive, RecordPart
+from metasched.store.documents.parts import LearnedPart, RecordPart, Seconds
+from monitors.validated_fields import Positive
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Count = Annotated[int, Field(ge=1, le=MOST)]
-_Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Network(RecordPart):
@@ -36,7 +36,7 @@ class _Nodes(RecordPart):
     slots: dict[_Name, _Count]
     bus: EntryDocument | None
     disk: EntryDocument | None
-    failure_rate: _Time | None
+    failure_rate: Seconds | None
 
 
 class _System(RecordPart):
@@ -58,7 +58,9 @@ class SimulatedDocument(LearnedPart):
     processes: dict[_Name, _Count]
     variables: dict[_Name, FiniteFloat]
     #: N, P, and what was simulated of them: computation, latencies and bytes (s), or None where it cannot run.
-    known: Annotated[list[tuple[Positive, _Count, tuple[_Time, _Time, _Time] | None]], Field(max_length=MOST_KNOWN)]
+    known: Annotated[
+        list[tuple[Positive, _Count, tuple[Seconds, Seconds, Seconds] | None]], Field(max_length=MOST_KNOWN)
+    ]
 
     @staticmethod
     def converted(predictor: SimulatedPredictor) -> dict[str, Any]:

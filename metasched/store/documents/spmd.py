@@ -10,22 +10,22 @@ from pydantic import Field, FiniteFloat
 
 from metasched.predictors.analytic.spmd.application import InputOutput, Phase, Spread
 from metasched.predictors.analytic.spmd.predictor import SpmdFit, SpmdPredictor
-from metasched.store.documents.parts import Count, Finite, LearnedPart, Part, Positive, RecordPart
+from metasched.store.documents.parts import Count, Finite, LearnedPart, Part, RecordPart, Seconds
+from monitors.validated_fields import Positive
 
-_Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Values = Annotated[list[_Time], Field(min_length=9, max_length=9)]
+_Values = Annotated[list[Seconds], Field(min_length=9, max_length=9)]
 _Origin = Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
 
 
 class _Phase(RecordPart):
     record = Phase
 
-    parallel_computation: _Time
-    serial_computation: _Time
-    communication_startup: _Time
-    communication_transfer: _Time
-    io_startup: _Time
-    io_transfer: _Time
+    parallel_computation: Seconds
+    serial_computation: Seconds
+    communication_startup: Seconds
+    communication_transfer: Seconds
+    io_startup: Seconds
+    io_transfer: Seconds
     contention: Annotated[float, Field(ge=0, le=1)]
     synchronization: Count | None
     computation_bursts: Annotated[float, Field(ge=1, allow_inf_nan=False)]

@@ -19,6 +19,7 @@ from metasched.store.documents.parts import ModelPart, Part, Row, SettingPart, r
 from metasched.store.documents.signature import SignatureDocument
 from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
+from monitors.validated_fields import NotNegative
 
 #: Methods of stored tournaments, and those of them whose documents have contents before any run.
 METHODS = ("published", "robust", *(FROM_DESCRIPTIONS := ("spmd", "cloud", "signature", "simulated")))
@@ -27,7 +28,7 @@ _Document = Annotated[
     Field(discriminator="method"),
 ]
 #: Infinite errors are stored as None, since JSON has no infinity.
-_Error = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+_Error = NotNegative | None
 
 
 class _Entrant(Part):

@@ -11,35 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.store.files.csv_tables import csv_count, csv_number, csv_table
 from metasched.store.files.whole_files import read_text
 from metasched.validation import Located, toml_as
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import NotNegative, Positive, StrictFields
 
 _NEEDED = ("processes", "sends", "message_size", "waiting_time", "execution_time")
 _OPTIONAL = ("mean_distance", "exchanges", "dimensions")
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = NotNegative
 Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 
 
-class _Table(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Server(_Table):
+class _Server(StrictFields, BaseModel):
     name: Annotated[str, Field(min_length=1)] = "server"
     cores: Count
     speed: Positive = 1.0
     count: Count = 1
 
 
-class _Hardware(_Table):
+class _Hardware(StrictFields, BaseModel):
     word_time: Seconds
     startup_time: Seconds = 0.0
     shared_word_time: Seconds | None = None

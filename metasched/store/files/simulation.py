@@ -15,14 +15,14 @@ from metasched.simulation.system import MOST, Network, Nodes, System
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.whole_files import read_text
 from metasched.validation import Located, toml_as
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import StrictFields
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Count = Annotated[StrictInt, Field(ge=1, le=MOST)]
 
 
-class _Strict(ValidatedFields, BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+class _Strict(StrictFields, BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
 
 
 class _Network(_Strict):

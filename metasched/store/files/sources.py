@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from metasched.store.files.whole_files import read_text
 from metasched.validation import toml_as
 from monitors.sources.settings import SourceTable
-from monitors.validated_fields import ValidatedFields
+from monitors.validated_fields import LenientFields
 
 
-class _File(ValidatedFields, BaseModel):
+class _File(LenientFields, BaseModel):
     """A file of sources; the daemon's configuration is one too, so other tables are left to it."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     source: list[SourceTable] = Field(min_length=1)
 
