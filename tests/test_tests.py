@@ -14,7 +14,6 @@ FILES = sorted(HERE.rglob("test_*.py"))
 CHECKS = {"raises", "warns", "deprecated_call", "fail", "skip", "check", "until"}
 #: Clocks whose differences are durations.
 CLOCKS = {"perf_counter", "process_time", "monotonic", "perf_counter_ns", "thread_time"}
-CONDITIONAL = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.ExceptHandler)
 
 
 def functions_run(tree: ast.Module) -> Iterator[ast.FunctionDef]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.testbed.applications import APPLICATIONS
-from benchmarks.testbed.clusters import ClusterModel, node_of
+from benchmarks.testbed.clusters import ClusterModel
 from benchmarks.testbed.simulator import Job
 
 COUNTS = (2, 4, 6)
@@ -88,11 +88,3 @@ def _placements(
     add("some nodes", np.concatenate([first[busy[:half]], first[free[: count - half]]]))
     add("some links", np.concatenate([second[busy[:half]], first[free[: count - half]]]))
     return tuple(made)
-
-
-def shares(one: Job, other: Job) -> str:
-    """What two jobs share: ``processors``, ``links`` or ``nothing``."""
-    if set(one.processors) & set(other.processors):
-        return "processors"
-    nodes = {node_of(name) for name in one.processors} & {node_of(name) for name in other.processors}
-    return "links" if nodes else "nothing"

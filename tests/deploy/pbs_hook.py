@@ -23,7 +23,6 @@ JOB: dict[str, Any] = {
     "Resource_List": {"select": "2:ncpus=1:mem=1gb", "walltime": 500},
     "Variable_List": {"METASCHED": "app=cg:n=1400", "PBS_O_HOME": "/root"},
 }
-UNCHANGED = {"select": "2:ncpus=1:mem=1gb", "queue": "new", "mark": "app=cg:n=1400"}
 
 
 def hooked(

@@ -6,9 +6,10 @@ import pytest
 from stated import page, word
 
 from monitors.agent import agent, sender, server, spool
+from monitors.agent.settings import Settings
 from monitors.few_callers import MOST, MOST_OF_ONE
 from monitors.sensors import cpu, cpu_views, schedule
-from monitors.sensors.network import clique, corrected, probe
+from monitors.sensors.network import corrected, probe
 from monitors.sources import bounded_json, screening
 
 
@@ -22,7 +23,7 @@ from monitors.sources import bounded_json, screening
         f"starts at {probe.SMALLEST / 1024:g} KB",
         f"until it takes at least {probe.TOO_SHORT:g} s and eight round trips",
         f"should take {'a quarter' if probe.AIM == 0.25 else probe.AIM} of a second",
-        f"one round in each period (`probe_period`, {clique.PERIOD:g} s)",
+        f"one round in each period (`probe_period`, {Settings.model_validate({}).probe_period:g} s)",
         f"loopback interface it is {corrected.LOOPBACK_SPEED:,.0f} Mbit/s, "
         f"for a virtual interface without a reported speed {corrected.UNKNOWN_SPEED:,.0f} Mbit/s",
         f"a body may have {bounded_json.LARGEST / 2**20:g} MB",

@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import metered_runs
+import uvicorn
+from fastapi import FastAPI
+from waiting import until
 
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -94,6 +98,20 @@ def learned_database() -> bytes:
 def metered_database() -> bytes:
     """A database whose model of the application ``a`` on the cluster east tells energy at two clocks; made once."""
     return database(partial(teach_clocks, cluster="east"))
+
+
+@contextmanager
+def listening(app: FastAPI) -> Iterator[str]:
+    """The address where an application is served by a thread."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20.0)
 
 
 def headers_for(daemon: Daemon, name: str = "admin", role: Any = "admin", **of: str | None) -> dict[str, str]:

@@ -139,6 +139,12 @@ def send(sites: Sites, number: str = "7", question: SitesQuestion = QUESTION) ->
     return uid
 
 
+def look_later(seconds: float, sites: Sites, clock: Clock) -> None:
+    """Look what has become of the jobs when some time has passed (s)."""
+    clock.now += seconds
+    sites.outcomes.look()
+
+
 def test_a_job_that_was_sent_counts_until_the_site_knows_of_it() -> None:
     clock = Clock()
     daemons = Daemons(east=answer(placement(time=100.0, processors=8)), west=answer(placement(time=150.0)))
@@ -159,8 +165,7 @@ def test_outcomes_come_back_by_the_clock_of_the_site_and_teach_its_score() -> No
     sites = grid(Daemons(east=answers), ["east"], clock)
     uid = send(sites)
     jobs += [{"made_at": 1e6, "outcome": outcome}, {"made_at": "x", "outcome": {}}, None, 7]
-    clock.now += 320.0
-    sites.outcomes.look()
+    look_later(320.0, sites, clock)
     found = sites.sent.newest(1)[0]
     assert (found.uid, found.state, found.took) == (uid, "ended", 300.0)
     assert sites.rank(QUESTION).places[0].trust.multiplier > 1.1
@@ -181,14 +186,11 @@ def test_a_job_without_advice_is_looked_for_in_the_queue(unheard: Exception) -> 
 
     sites = grid(Daemons(east=answers), ["east"], clock)
     send(sites)
-    clock.now += 80.0
-    sites.outcomes.look()  # which says nothing of the job
-    clock.now += 10.0
-    sites.outcomes.look()
+    look_later(80.0, sites, clock)  # which says nothing of the job
+    look_later(10.0, sites, clock)
     assert sites.sent.newest(1)[0].state == "submitted"
     queue.clear()
-    clock.now += 20.0
-    sites.outcomes.look()
+    look_later(20.0, sites, clock)
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 100.0)
 
 
@@ -196,11 +198,9 @@ def test_a_job_that_vanishes_before_it_ran_was_cancelled_and_teaches_nothing() -
     clock, site = Clock(), Falsifier()
     sites = grid(Daemons(east=site), ["east"], clock)
     uid = send(sites)
-    clock.now += 30.0
-    sites.outcomes.look()
+    look_later(30.0, sites, clock)
     site.shown = False
-    clock.now += 10.0
-    sites.outcomes.look()
+    look_later(10.0, sites, clock)
     assert sites.sent.find(uid).state == "unknown"
     assert sites.status()[0]["trust"]["outcomes"] == 0
     assert sites.status()[0]["warnings"] == []
@@ -248,8 +248,7 @@ def test_what_a_site_says_of_a_job_that_has_left_it_meanwhile_is_passed_over(
     other = send(sites, "8")
     sites.sent.withdraw(sites.sent.find(uid), sites.rank(QUESTION).places)
     sites.sent.stays(uid)
-    clock.now += 60.0
-    sites.outcomes.look()
+    look_later(60.0, sites, clock)
     assert sites.sent.find(other).seen_at is None
     if now_at != "forgotten":
         found = sites.sent.find(uid)
@@ -294,8 +293,7 @@ def test_jobs_of_the_same_number_at_two_schedulers_of_a_site_are_told_apart() ->
         return {"made_at": 1e6, "outcome": ended}
 
     jobs.append(outcome("b", 10.0))
-    clock.now += 320.0
-    sites.outcomes.look()
+    look_later(320.0, sites, clock)
     assert sites.sent.find(uid).state == "submitted"
     assert daemons.asked[-1][2] == "/v1/waits/7?cluster=a"
     jobs += [outcome("a", 300.0), outcome("a", 20.0)]  # the newest first: numbers are given again
@@ -314,8 +312,7 @@ def test_a_site_cannot_claim_that_a_job_had_ended_while_it_still_showed_it() -> 
     sites = grid(Daemons(east=answers), ["east"], clock)
     send(sites)
     for _ in range(20):
-        clock.now += 30.0
-        sites.outcomes.look()
+        look_later(30.0, sites, clock)
     claimed = {"job": "7", "start": 1e6, "execution_time": 100.0, "exit_status": 0}
     jobs.append({"made_at": 1e6, "outcome": claimed})
     sites.outcomes.look()
@@ -345,8 +342,7 @@ def falsified(minutes: int, clock: Clock, **answers: Any) -> tuple[Sites, list[s
         uid = sites.sent.send(sites.rank(QUESTION).places).uid
         went.append(sites.sent.find(uid).site)
         sites.sent.submitted(uid, went[-1], f"{number}")
-        clock.now += 120.0
-        sites.outcomes.look()
+        look_later(120.0, sites, clock)
     return sites, went
 
 
@@ -372,11 +368,9 @@ def test_a_site_whose_jobs_are_within_its_interval_is_not_doubted() -> None:
     clock = Clock()
     sites = grid(Daemons(east=Falsifier()), ["east"], clock)
     send(sites)
-    clock.now += 124.0  # it said 80 to 125 s
-    sites.outcomes.look()
+    look_later(124.0, sites, clock)  # it said 80 to 125 s
     assert (sites.status()[0]["trust"]["outcomes"], sites.status()[0]["warnings"]) == (0, [])
-    clock.now += 2.0
-    sites.outcomes.look()
+    look_later(2.0, sites, clock)
     assert sites.status()[0]["trust"]["outcomes"] == 1
 
 
@@ -385,8 +379,7 @@ def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -
     clock, site = Clock(), Falsifier()
     sites = grid(Daemons(east=site, west=answer(placement(time=150.0))), ["east", "west"], clock)
     uid = send(sites)
-    clock.now += 1000.0
-    sites.outcomes.look()
+    look_later(1000.0, sites, clock)
     if leaves == "resent":
         sites.sent.withdraw(sites.sent.find(uid), sites.rank(QUESTION).places)
         assert sites.sent.known(["east"])["east"].trust.outcomes == 1
@@ -395,8 +388,7 @@ def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -
         sites.sent.withdrawn(uid)
     else:
         site.shown = False
-        clock.now += 5000.0  # between two looks: when it ended is not known well enough
-        sites.outcomes.look()
+        look_later(5000.0, sites, clock)  # between two looks: when it ended is not known well enough
         assert sites.sent.find(uid).state == "unknown"
     known = sites.sent.known(["east", "west"])
     assert (known["east"].trust.outcomes, known["west"].trust.outcomes) == (1, 0)
@@ -421,8 +413,7 @@ def test_a_site_that_does_not_show_a_job_while_it_should_have_it_is_warned_of(lo
     for each in (*looks, 3700.0):
         clock.now = sent + each
         sites.outcomes.look()
-    clock.now += 3700.0
-    sites.outcomes.look()
+    look_later(3700.0, sites, clock)
     assert sites.sent.find(uid).state == "unknown"
     assert sites.rank(QUESTION).places[0].warnings == (warned * ("it never showed 1 job that it had accepted",))
     clock.now += 8 * 86_400.0
@@ -472,8 +463,7 @@ def test_the_outcome_of_an_earlier_job_of_the_same_number_is_not_taken_for_its_o
 
     sites = grid(Daemons(east=answers), ["east"], clock)
     uid = send(sites)
-    clock.now += 320.0
-    sites.outcomes.look()
+    look_later(320.0, sites, clock)
     assert sites.sent.find(uid).state == ("ended" if ended else "submitted")
 
 
@@ -486,8 +476,7 @@ def test_a_job_took_no_longer_than_it_has_been_known() -> None:
 
     sites = grid(Daemons(east=answers), ["east"], clock)
     uid = send(sites)
-    clock.now += 95.0  # the site's clock was set by an hour between the submission and the start
-    sites.outcomes.look()
+    look_later(95.0, sites, clock)  # the site's clock was set by an hour between the submission and the start
     assert sites.sent.find(uid).took == 95.0
 
 

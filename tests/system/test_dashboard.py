@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 from PIL import Image
 from waiting import until
@@ -23,7 +21,7 @@ from waiting import until
 from metasched.service import simulations
 from metasched.service.app import make_app
 from tests.service.busy_hour import busy_hour, day_of_loads
-from tests.service.daemons import headers_for, running
+from tests.service.daemons import headers_for, listening, running
 from tests.system.real_browser import BINARY, Browser, browser
 
 pytestmark = [
@@ -50,17 +48,8 @@ def served(folder: Path, *, hostile: bool = True, jobs: int = 14) -> Iterator[tu
             ask = {"application": HOSTILE, "problem_size": 1}
             assert client.post("/v1/placements", json=ask, headers=admin).status_code == 200
         until(lambda: not daemon.models.waiting)
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        try:
-            yield f"http://127.0.0.1:{port}", secret
-        finally:
-            server.should_exit = True
-            thread.join(20.0)
+        with listening(app) as url:
+            yield url, secret
 
 
 def log_in(page: Browser, address: str, secret: str) -> None:

@@ -19,9 +19,6 @@ from monitors.sensors.network.probe import BandwidthProbe, Link
 
 _log = logging.getLogger(__name__)
 
-#: A round of the token should take this long (s), as in the Network Weather Service.
-PERIOD = 120.0
-
 
 class Clique:
     """One member's part in the round.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 from command_line import call
 from waiting import until
 
@@ -19,23 +17,14 @@ from metasched.cli import output
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.quality.advice_quality import Settled
-from tests.service.daemons import running
+from tests.service.daemons import listening, running
 
 
 @contextmanager
 def served(folder: Path, mode: str = "shadow", *, learned: bool = False) -> Iterator[tuple[Daemon, str]]:
     """A daemon and its address."""
-    with running(folder, learned=learned, mode=mode) as daemon:
-        server = uvicorn.Server(uvicorn.Config(make_app(daemon), port=0, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        try:
-            yield daemon, f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(20.0)
+    with running(folder, learned=learned, mode=mode) as daemon, listening(make_app(daemon)) as url:
+        yield daemon, url
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:

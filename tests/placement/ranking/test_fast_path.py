@@ -89,11 +89,17 @@ def quick(sites: Sequence[ClusterState], models: dict[str, Known], question: Que
     return quickest(fronts_at, models, question)
 
 
-@given(st.integers(0, 100_000))
-def test_the_quick_answer_is_the_rankers(seed: int) -> None:
+def drawn(seed: int) -> tuple[np.random.Generator, list[ClusterState], dict[str, Known]]:
+    """One cluster or two, and what takes how long on them, with the generator for what else is drawn."""
     draw = np.random.default_rng(seed)
     sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
     models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    return draw, sites, models
+
+
+@given(st.integers(0, 100_000))
+def test_the_quick_answer_is_the_rankers(seed: int) -> None:
+    draw, sites, models = drawn(seed)
     constraints = Constraints(
         per_node=draw.choice([None, 1, 2]),
         memory_per_processor=draw.choice([None, None, 50.0, 200.0]),
@@ -129,9 +135,7 @@ def test_the_quick_answer_is_the_rankers(seed: int) -> None:
 
 @given(st.integers(0, 100_000))
 def test_a_rotation_takes_the_nodes_as_if_they_stood_in_that_order(seed: int) -> None:
-    draw = np.random.default_rng(seed)
-    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
-    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    draw, sites, models = drawn(seed)
     question = Question(
         float(draw.uniform(1, 1000)),
         Constraints(exclude="a0" if draw.uniform() < 0.3 else ""),
@@ -148,9 +152,7 @@ def test_a_rotation_takes_the_nodes_as_if_they_stood_in_that_order(seed: int) ->
 @given(st.integers(0, 100_000))
 def test_loads_that_are_kept_give_the_same_ranking(seed: int) -> None:
     """Forecasts that hold for a range of horizons, as the daemon's: what is expected is then computed once for each."""
-    draw = np.random.default_rng(seed)
-    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
-    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    draw, sites, models = drawn(seed)
     over, kept = forecast_of(draw), dict[tuple[str, int], tuple[ClusterState, tuple[str, ...]]]()
 
     def forecast(state: ClusterState, seconds: float) -> ClusterState:
@@ -175,9 +177,7 @@ def test_loads_that_are_kept_give_the_same_ranking(seed: int) -> None:
 
 @given(st.integers(0, 100_000))
 def test_only_numbers_of_processors_that_cannot_win_are_left_out(seed: int) -> None:
-    draw = np.random.default_rng(seed)
-    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
-    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    draw, sites, models = drawn(seed)
     constraints = Constraints(min_processors=int(draw.integers(1, 3)), least_efficiency=float(draw.choice([0.0, 0.5])))
     recent = [RecentPlacement(each.name, each.nodes[:1], (2,), 90.0, 500.0) for each in sites]
     loads = replace(loads_of(draw, sites), recent=tuple(recent))

@@ -40,15 +40,21 @@ class Wire(asyncio.Transport):
         pass
 
 
+def connected(app: Any, wire: Wire, **settings: Any) -> DeadlineProtocol:
+    """What reads the requests of one client for an application."""
+    config = uvicorn.Config(app, lifespan="off", **settings)
+    config.load()
+    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
+    protocol.connection_made(wire)
+    return protocol
+
+
 async def _answered(pieces: list[bytes]) -> tuple[bool, bytes]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.Event().wait()
 
-    config = uvicorn.Config(app, lifespan="off")
-    config.load()
-    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
     wire = Wire()
-    protocol.connection_made(wire)
+    protocol = connected(app, wire)
     for piece in pieces:
         if not wire.closed:
             protocol.data_received(piece)
@@ -131,11 +137,8 @@ async def _received(data: bytes, size: int) -> list[tuple[str, bytes, bytes]]:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    config = uvicorn.Config(app, lifespan="off", access_log=False)
-    config.load()
-    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
     wire = Wire()
-    protocol.connection_made(wire)
+    protocol = connected(app, wire, access_log=False)
     for at in range(0, len(data), size):
         protocol.data_received(data[at : at + size])
         await asyncio.sleep(0)
@@ -188,11 +191,8 @@ async def _ended(pieces: tuple[bytes, ...], *, unread: bool = False) -> Wire:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    config = uvicorn.Config(app, lifespan="off", access_log=False, timeout_keep_alive=0 if unread else 1_000_000)
-    config.load()
-    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
     wire = Wire()
-    protocol.connection_made(wire)
+    protocol = connected(app, wire, access_log=False, timeout_keep_alive=0 if unread else 1_000_000)
     for piece in pieces:
         protocol.data_received(piece)
         while protocol.tasks:
@@ -297,11 +297,8 @@ async def _gone(count: int) -> bytes:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None)
-    config.load()
-    protocol = DeadlineProtocol(config=config, server_state=ServerState(), app_state={})
     wire = Lost()
-    protocol.connection_made(wire)
+    protocol = connected(app, wire, access_log=False, log_config=None)
     protocol.data_received(count * GET)
     await asyncio.sleep(0)
     wire.closed = wire.lost = True

@@ -81,6 +81,12 @@ class Site:
     def runs(self) -> dict[str, RecordedRun]:
         return {each.run.extra["job"]: each for each in self.store.runs.all()}
 
+    def outcome(self, uid: str = "0a") -> Any:
+        """What became of a placement that is there."""
+        found = self.store.placements.find(uid)
+        assert found is not None
+        return found.outcome
+
 
 @contextmanager
 def site(
@@ -247,10 +253,7 @@ def test_a_job_whose_placement_waits_to_be_stored_is_matched_with_it(
                 here.jobs.take(job(7, comment="", script=digest(b"one")))
         here.jobs.take(job(7, comment="", script=digest(b"one")))
         here.confirm()
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is not None
-        assert found.outcome.job == "7"
+        assert here.outcome().job == "7"
 
 
 def test_a_job_whose_confirmation_raises_holds_up_no_other_and_is_tried_again(
@@ -348,9 +351,7 @@ def test_a_job_reported_before_the_daemon_has_caught_up_keeps_its_placement_and_
         here.jobs.catch_up(NOW + 60.0)
         here.confirm()
         assert [each.run.execution_time for each in here.learned] == [5.0]
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is not None
+        assert here.outcome() is not None
 
 
 @pytest.mark.parametrize("comment", ["", "metasched:app=cg,n=500"])
@@ -490,9 +491,7 @@ def test_jobs_whose_processes_are_not_what_the_model_means_are_left_alone(
         here.jobs.take(job(kind=kind if told_by == "epilog" else "", **({} if marked else {"comment": ""})))
         here.confirm()
         assert here.learned == []
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is None
+        assert here.outcome() is None
 
 
 def test_a_job_of_several_processors_a_process_is_learned_with_its_threads(tmp_path: Path) -> None:
@@ -638,9 +637,7 @@ def test_jobs_that_no_placement_was_asked_for_get_none(tmp_path: Path, kind: Kin
         here.jobs.take(job(7, comment=""))
         here.jobs.take(job(8, comment="metasched:app=cg,n=500,p=1"))
         here.confirm()
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is None
+        assert here.outcome() is None
         assert [(each.run.extra["job"], each.run.processors) for each in here.learned] == [("8", 2)]
 
 
@@ -661,9 +658,7 @@ def test_a_placement_is_settled_only_by_its_own_users_job_on_its_own_scheduler(
     with site(tmp_path) as here:
         here.store.placements.add([asked("0a", NOW - 1.0)])
         here.jobs.take(job(**({"comment": "metasched:app=cg,n=500,placement=0a"} | claim)))
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert (found.outcome is not None) == settled
+        assert (here.outcome() is not None) == settled
         assert len(here.learned) == 1
 
 
@@ -677,9 +672,7 @@ def test_a_job_that_ends_before_its_placement_is_written_settles_it(
         here.writer.placements([asked("0a", NOW - 1.0)])
         assert here.store.placements.find("0a") is None
         here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is not None
+        assert here.outcome() is not None
 
 
 def test_what_is_remembered_of_before_a_restart_is_counted_once_however_often_it_is_tried(tmp_path: Path) -> None:
@@ -708,10 +701,7 @@ def test_a_placement_is_settled_once(tmp_path: Path) -> None:
         here.store.placements.add([asked("0a", NOW - 1.0)])
         for number in (7, 8):
             here.jobs.take(job(number, comment="metasched:app=cg,n=500,placement=0a"))
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is not None
-        assert found.outcome.job == "7"
+        assert here.outcome().job == "7"
         assert [each.run.extra.get("placement") for each in here.learned] == ["0a", None]
 
 
@@ -848,10 +838,8 @@ def test_a_run_without_samples_is_known_to_be_unmeasured(tmp_path: Path) -> None
         here.jobs.take(job(7, comment="metasched:app=cg,n=500,placement=0a"))
         here.jobs.take(job(8, nodes=("n1", "n2", "n3")))
         here.jobs.take(job(9, nodes=("n1", "n2")))
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is not None
-        assert (found.outcome.available_cpu, found.outcome.available_bandwidth) == (None, None)
+        outcome = here.outcome()
+        assert (outcome.available_cpu, outcome.available_bandwidth) == (None, None)
         loads = {
             number: (each.run.min_avg_avail_cpu, each.run.min_avg_avail_bw) for number, each in here.runs().items()
         }
@@ -889,9 +877,7 @@ def test_a_job_that_waits_when_the_daemon_is_killed_has_its_outcome_and_is_learn
             (reported.uid, reported.end - reported.start)
         ]
         assert [each.uid for each in here.store.runs.all()] == [reported.uid]
-        found = here.store.placements.find("0a")
-        assert found is not None
-        assert found.outcome is not None
+        assert here.outcome() is not None
         assert here.store.waiting.all() == ()
 
 

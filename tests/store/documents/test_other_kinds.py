@@ -29,7 +29,6 @@ from metasched.store.documents.platforms import PlatformsDocument
 from tests.predictors.made import runs
 
 REQUESTS = [Request(1000, 4, 0.5, 50.0), Request(300, 1, 1.0, 0.5), Request(9000, 32, 0.2, 900.0)]
-HARDWARE = Hardware((Server("s0", 4), Server("s1", 4, 0.75)), word_time=8e-9, startup_time=1e-4)
 PROFILES = [Profile(n, 100.0, 1e5, 0.02, 16.0 / n + 0.12, mean_distance=1.0, exchanges=50.0) for n in (2, 4, 8)]
 
 
