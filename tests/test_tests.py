@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 FILES = sorted(HERE.rglob("test_*.py"))
 #: Calls that fail where what they check is not so.
-CHECKS = {"raises", "warns", "deprecated_call", "fail", "skip", "check", "until"}
+CHECKS = {"raises", "warns", "deprecated_call", "fail", "skip", "check", "until", "refusal"}
 #: Clocks whose differences are durations.
 CLOCKS = {"perf_counter", "process_time", "monotonic", "perf_counter_ns", "thread_time"}
 

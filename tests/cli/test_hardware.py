@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call
+from command_line import call, refusal
 
 from monitors.sensors import clocks
 
@@ -77,9 +77,7 @@ def test_values_that_no_hardware_can_have_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, value: str, expected: str
 ) -> None:
     (tmp_path / "own.toml").write_text(f'kind = "cluster"\nsource = "x"\n[values]\n{value}\n')
-    status, out, err = run(capsys, "show", str(tmp_path / "own.toml"))
-    assert (status, out, len(err.splitlines())) == (2, "", 1)
-    assert expected in err
+    assert expected in refusal(run(capsys, "show", str(tmp_path / "own.toml")))
 
 
 def test_the_clocks_of_a_host_are_shown_with_what_becomes_of_others(
@@ -124,6 +122,4 @@ def test_a_system_becomes_a_platform_of_simgrid(capsys: pytest.CaptureFixture[st
 def test_a_wrong_question_ends_in_one_line(
     capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
 ) -> None:
-    status, out, err = run(capsys, *arguments)
-    assert (status, out, len(err.splitlines())) == (2, "", 1)
-    assert expected in err
+    assert expected in refusal(run(capsys, *arguments))

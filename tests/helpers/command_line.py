@@ -19,3 +19,10 @@ def call(captured: pytest.CaptureFixture[str], *words: object) -> tuple[int, str
     status = status_of(*words)
     out, err = captured.readouterr()
     return status, out, err
+
+
+def refusal(answer: tuple[int, str, str]) -> str:
+    """The one line by which a verb refuses its input with exit status 2, and prints nothing else."""
+    status, out, err = answer
+    assert (status, out, err.count("\n")) == (2, "", 1), answer
+    return err

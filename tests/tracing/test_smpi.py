@@ -43,28 +43,21 @@ def test_a_simulator_that_is_missing_is_told(
         by_replay(application, platform, hosts, False)
 
 
-def test_fewer_hosts_than_processes_are_refused(
-    application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    platform, hosts = stand_in(tmp_path, monkeypatch, "")
-    with pytest.raises(InputError, match="names 64 hosts, 100 processes need 100"):
-        by_replay(application, platform, hosts, False)(100)
-
-
-def test_what_the_simulator_says_of_a_failure_is_told(
-    application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    platform, hosts = stand_in(tmp_path, monkeypatch, "CRITICAL: no host h5\n", 1)
-    with pytest.raises(InputError, match="smpirun failed: CRITICAL: no host h5"):
-        by_replay(application, platform, hosts, False)(25)
-
-
-def test_a_simulator_that_ends_early_is_not_believed(
-    application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    platform, hosts = stand_in(tmp_path, monkeypatch, "0 compute 5 0.25\n")
-    with pytest.raises(InputError, match="ended before the trace did"):
-        by_replay(application, platform, hosts, False)(25)
+@pytest.mark.parametrize(
+    ("lines", "status", "processes", "why"),
+    [
+        ("", 0, 100, "names 64 hosts, 100 processes need 100"),
+        ("CRITICAL: no host h5\n", 1, 25, "smpirun failed: CRITICAL: no host h5"),
+        ("0 compute 5 0.25\n", 0, 25, "ended before the trace did"),
+    ],
+)
+def test_a_simulation_that_cannot_be_or_fails_or_ends_early_is_refused(
+    application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, status: int,
+    processes: int, why: str,
+) -> None:  # fmt: skip
+    platform, hosts = stand_in(tmp_path, monkeypatch, lines, status)
+    with pytest.raises(InputError, match=why):
+        by_replay(application, platform, hosts, False)(processes)
 
 
 def line(n: int, of: int = BYTE) -> dict[int, list[tuple[str, tuple[float, ...]]]]:
