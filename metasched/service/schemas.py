@@ -161,9 +161,10 @@ class JobIn(Report):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The keys that this version does not know, here and of the devices, and the values."""
+        """The keys and values that this version does not know. Digests and numbers differ from job to job."""
         devices = (f"devices.{name}" for name in (self.devices.unknown if self.devices else ()))
-        return *super().unknown, *devices, *(f"{name}={getattr(self, name)}" for name in self._unknown_values())
+        values = (f"kind={self.kind}" if name == "kind" else f"the form of {name}" for name in self._unknown_values())
+        return *super().unknown, *devices, *values
 
     def _unknown_values(self) -> list[str]:
         """The fields whose values this version does not know."""

@@ -82,19 +82,25 @@ def test_a_job_with_devices_that_this_version_does_not_know_is_stored_but_not_le
 
 
 @pytest.mark.parametrize(
-    ("value", "learned"),
-    [({"kind": "spot"}, False), ({"script": "sha256:0a1b"}, True), ({"numbers": "n => 400"}, True)],
+    ("field", "values", "learned", "said"),
+    [
+        ("kind", ("spot", "spot"), False, "kind=spot"),
+        ("script", ("sha256:0a", "sha256:1b"), True, "the form of script"),
+        ("numbers", ("n => 400", "n => 500"), True, "the form of numbers"),
+    ],
 )
 def test_a_job_with_a_value_that_this_version_does_not_know_is_taken_without_it(
-    value: dict[str, str], learned: bool, daemon: Daemon, client: TestClient, caplog: pytest.LogCaptureFixture
-) -> None:
+    field: str, values: tuple[str, str], learned: bool, said: str, daemon: Daemon, client: TestClient,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     with caplog.at_level(logging.WARNING):
-        answer = client.post("/v1/jobs", json=JOB | value).json()
-        client.post("/v1/jobs", json=JOB | value | {"job": "2"})
+        answer, _ = [
+            client.post("/v1/jobs", json=JOB | {field: value, "job": f"{number}"}).json()
+            for number, value in enumerate(values, start=1)
+        ]
     assert (answer["stored"], answer["learned"]) == (True, learned)
-    ((name, said),) = value.items()
     (line,) = [each.getMessage() for each in caplog.records if "is not known to version" in each.getMessage()]
-    assert line.startswith(f"/v1/jobs: {name}={said} is not known to version ")
+    assert line.startswith(f"/v1/jobs: {said} is not known to version ")
     assert counted(daemon)["/v1/jobs"] == 2.0
 
 
