@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call
+from command_line import call, refusal
 
 from metasched.cli.placements import wait as verb
 
@@ -65,8 +65,9 @@ def test_of_arguments_and_script_the_daemon_gets_numbers_only(
     assert [{name: value for name, value in each[2].items() if name not in known} for each in asked] == [
         {}, {"numbers": "-n=400"}, {}, {"numbers": "script:N==700"},
     ]  # fmt: skip
-    status, _, said = _run(capsys, *fields, "--script", str(tmp_path / "none.sh"))
-    assert (status, "none.sh: cannot be read: No such file" in said) == (2, True)
+    assert "none.sh: cannot be read: No such file" in refusal(
+        _run(capsys, *fields, "--script", str(tmp_path / "none.sh"))
+    )
 
 
 @pytest.mark.parametrize(
