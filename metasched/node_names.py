@@ -41,15 +41,19 @@ def unfold(names: str, *, where: str, most: int = MOST_NODES) -> list[str]:
     """
     parts = _parts(names)
     if sum(_how_many(part) for part in parts) > most:
-        short = names if len(names) <= LONGEST_SHOWN else f"{names[:LONGEST_SHOWN]}..."
-        raise InputError(f"{short!r} is more than {most} nodes", where=where)
+        raise InputError(f"{_short(names)!r} is more than {most} nodes", where=where)
     try:
         unfolded = [name for part in parts for name in _unfolded(part)]
     except NodeSetException as error:
-        raise InputError(f"{names!r} is not a set of node names: {error}", where=where) from None
+        raise InputError(f"{_short(names)!r} is not a set of node names: {_short(str(error))}", where=where) from None
     if not unfolded:
-        raise InputError(f"{names!r} names no node", where=where)
+        raise InputError(f"{_short(names)!r} names no node", where=where)
     return unfolded
+
+
+def _short(text: str) -> str:
+    """A text as a message shows it, cut off where it is long."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def names_one(name: str) -> bool:

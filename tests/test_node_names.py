@@ -45,6 +45,15 @@ def test_more_nodes_than_are_taken_are_refused_in_a_short_line(names: str) -> No
     assert len(str(raised.value)) < 300
 
 
+@pytest.mark.parametrize(
+    "names", ["n[1-2" + ",3" * 20_000, "," * 60_000, "n[" + "2-1," * 9_000 + "1]", f"n[1-9/0]{NINES}"]
+)
+def test_what_names_no_nodes_is_refused_in_a_short_line_however_long_it_is(names: str) -> None:
+    with pytest.raises(InputError, match=r"names no node|is not a set of node names") as raised:
+        unfold(names, where="exclude")
+    assert len(str(raised.value)) < 500
+
+
 @pytest.mark.parametrize("names", ["", ",", " "])
 def test_no_name_at_all_is_refused(names: str) -> None:
     with pytest.raises(InputError, match=r"^nodes: .* names no node$"):
