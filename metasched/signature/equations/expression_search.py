@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import combinations, combinations_with_replacement, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -17,24 +17,17 @@ from metasched.signature.equations.expressions import (
     WORKERS,
     Env,
     Expression,
-    atom_value,
     factor_value,
-    part_of,
-    place_on,
 )
+from metasched.signature.equations.nearness import ROUNDING, exact, level, plain, tidy
+from metasched.signature.equations.share_search import blocks, products
 
-#: Ways to share out, the most usual first: the first ones get one more; by rounded ends; all but the last as many; and,
-#: the same at every place: room for as many as any has; what is left over dropped.
-UNEQUAL_SHARES, LEVEL_SHARES = ("block", "spread", "ceil"), ("most", "floor")
-SHARES = (*UNEQUAL_SHARES, *LEVEL_SHARES)
-#: Longest side of something that is dealt out along two or three dimensions.
-MOST_SHARED = 2_049
 #: How many of the simplest atoms are tried in pairs.
 MOST_PAIRED = 26
 #: How many of them are tried in sums modulo a side, and on how many rows before on all.
 MOST_SUMMED, TRIED_FIRST = 12, 16
-#: How far from a whole number a value may be, relative to its size.
-ROUNDING = 1e-9
+#: On how many rows candidates are tried before on more, where these are thousands.
+FEW = 3
 
 
 @cache
@@ -79,23 +72,6 @@ def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, .
     return (*found, *(f"{function}(n)" for function in BY_POWERS))
 
 
-def _exact(made: Floats, values: Floats, tolerance: float) -> bool:
-    """Whether all values are reproduced: integers exactly, others up to a relative tolerance."""
-    if tolerance:
-        return bool(np.all(np.abs(made - values) <= tolerance * np.abs(values) + 1e-12))
-    return bool(np.all(np.abs(made - values) <= ROUNDING * np.maximum(np.abs(values), 1.0) + 1e-7))
-
-
-def _level(values: Floats, tolerance: float) -> bool:
-    """Whether all values are the middle one."""
-    low, high = float(values.min()), float(values.max())
-    # A middle that is near to both is no farther from one than half their distance.
-    near = tolerance or ROUNDING
-    if high - low > 2.0 * (near * max(abs(low), abs(high), 1.0) + 1e-7):
-        return False
-    return low == high or _exact(np.full(1, float(np.median(values))), values, tolerance)
-
-
 def _congruent(
     matrix: Floats, lines: Sequence[tuple[float, float]], values: Floats, side: Floats
 ) -> tuple[int, float, float] | None:
@@ -112,7 +88,8 @@ def _congruent(
     constants, slopes = np.array(lines).reshape(-1, 2).T
     line, row = (each.ravel() for each in np.indices((len(lines), len(matrix))))
     # Most rows fail on a few columns already.
-    for some in (slice(None, None, max(values.size // TRIED_FIRST, 1)), slice(None)):
+    for many in (FEW, TRIED_FIRST, values.size):
+        some = slice(None, None, max(values.size // many, 1))
         made = np.round(constants[line, None] + slopes[line, None] * matrix[:, some][row])
         left = np.all(np.mod(made - values[some], side[some]) == 0, axis=1)
         line, row = line[left], row[left]
@@ -133,26 +110,28 @@ class Rows:
     def __init__(self, env: Env, names: Iterable[str]) -> None:
         self.env = env
         self.size = next(iter(env.values())).size
-        kept: list[str] = []
-        columns: list[Floats] = []
-        factors = dict(env)
-        for name in names:
-            try:
-                column = np.ones(self.size)
-                for factor in name.split("*"):
-                    if factor not in factors:
-                        factors[factor] = factor_value(factor, env)
-                    column *= factors[factor]
-            except KeyError:
-                continue
-            if column.size and column.min() < column.max():
-                kept.append(name)
-                columns.append(column)
         self._placed: dict[str, tuple[Rows, Ints, Ints]] = {}
         #: Shares that were looked for, by their values.
         self.known: dict[tuple[object, ...], Expression | None] = {}
-        self.names = kept
-        self.matrix = np.stack(columns) if columns else np.zeros((0, self.size))
+        self.names: list[str] = []
+        self.matrix = np.zeros((0, self.size))
+        every = tuple(names)
+        if not every or not self.size:
+            return
+        factors, of = _factored(every)
+        values = np.full((len(factors) + 1, self.size), 1.0)
+        for place, factor in enumerate(factors):
+            try:
+                values[place] = factor_value(factor, env)
+            except KeyError:
+                values[place] = np.nan
+        whole = values[of[0]]
+        for another in of[1:]:
+            more = np.flatnonzero(another < len(factors))
+            whole[more] *= values[another[more]]
+        # What is no number is not there.
+        kept = np.flatnonzero(whole.min(axis=1) < whole.max(axis=1))
+        self.names, self.matrix = [every[each] for each in kept.tolist()], whole[kept]
 
     def _places(self, loop: str) -> tuple[Rows, Ints, Ints]:
         """One row for each place in the grids, the first row that is there, and the place of each row."""
@@ -166,7 +145,7 @@ class Rows:
     def by_place(self, values: Floats, tolerance: float = 0.0, loop: str = "") -> tuple[Rows, Floats] | None:
         """One row for each place in the grids, or for each step of a loop, and its value; None where it has several."""
         rows, first, which = self._places(loop)
-        return (rows, values[first]) if _exact(values[first][which], values, tolerance) else None
+        return (rows, values[first]) if exact(values[first][which], values, tolerance) else None
 
     def dealt_out(self, values: Floats, dimensions: int, tolerance: float) -> Expression | None:
         """A share of something dealt out along sides, or along the steps of a loop; None where it is none."""
@@ -176,9 +155,9 @@ class Rows:
         # Other numbers are not worth the search among thousands of lengths, and no number is worth it twice.
         key = shares.tobytes(), dimensions, tolerance
         if key not in places.known:
-            found = places.blocks(shares, [*map(str, range(dimensions)), str(LISTED), WORKERS])
+            found = blocks(places.env, shares, [*map(str, range(dimensions)), str(LISTED), WORKERS])
             if found is None and dimensions > 1:
-                found = places.products(shares, dimensions, tolerance)
+                found = products(places.env, shares, dimensions, tolerance)
             places.known[key] = found
         return places.known[key]
 
@@ -192,7 +171,7 @@ class Rows:
             or (placed := self.by_place(values, tolerance, loop)) is None
         ):
             return None
-        return placed[0].blocks(placed[1], [loop])
+        return blocks(placed[0].env, placed[1], [loop])
 
     def fitted(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
         """The simplest expression that holds at all rows; None where none does.
@@ -203,11 +182,11 @@ class Rows:
         tolerance : relative, for values that are no whole numbers.
         """
         first = float(values[0])
-        if _level(values, tolerance):
+        if level(values, tolerance):
             return Expression(float(np.median(values)) if tolerance else first)
         found = self.multiple(values, tolerance)
         if found is None:
-            found = self._line(values, tolerance)
+            found = self.line(values, tolerance)
         return found
 
     def _first(self, slopes: Floats, constants: Floats, values: Floats, tolerance: float) -> Expression | None:
@@ -224,8 +203,8 @@ class Rows:
             # Work is shared among all processes before it is anything else.
             chosen.sort(key=lambda at: self.names[at] != "1/n")
         for at in chosen:
-            slope, constant = _tidy(float(slopes[at])), _tidy(float(constants[at]))
-            if tolerance or (_plain(slope) and _plain(constant)):
+            slope, constant = tidy(float(slopes[at])), tidy(float(constants[at]))
+            if tolerance or (plain(slope) and plain(constant)):
                 return Expression(constant, ((slope, self.names[at]),))
         return None
 
@@ -246,7 +225,8 @@ class Rows:
         between = (np.abs(self.matrix - least[:, None]) > near) & (np.abs(self.matrix - most[:, None]) > near)
         return low, high, least, most - least, np.any(between, axis=1)
 
-    def _line(self, values: Floats, tolerance: float) -> Expression | None:
+    def line(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
+        """The first atom of which all values are a multiple and a constant; None where there is none."""
         low, high, least, spread, middle = self._ends
         slopes = (values[high] - values[low]) / np.where(spread > 0, spread, np.inf)
         constants = values[low] - slopes * least
@@ -290,15 +270,15 @@ class Rows:
             made = np.einsum("prw,pw->pr", columns, solved)
             for place in np.flatnonzero(np.all(np.abs(made - some) <= allowed, axis=1)).tolist():
                 one, other = kept[place].tolist()
-                slopes = [_tidy(float(solved[place, at] / scale[atom])) for at, atom in enumerate((one, other))]
-                constant = _tidy(float(solved[place, 2])) if width > 2 else 0.0
-                if not tolerance and not all(map(_plain, (*slopes, constant))):
+                slopes = [tidy(float(solved[place, at] / scale[atom])) for at, atom in enumerate((one, other))]
+                constant = tidy(float(solved[place, 2])) if width > 2 else 0.0
+                if not tolerance and not all(map(plain, (*slopes, constant))):
                     continue
                 least = ROUNDING * max(float(np.abs(values).max()), 1.0)
                 part = [
                     abs(slope) * float(np.ptp(self.matrix[at])) for slope, at in zip(slopes, (one, other), strict=True)
                 ]
-                if min(part) > least and _exact(
+                if min(part) > least and exact(
                     constant + slopes[0] * self.matrix[one] + slopes[1] * self.matrix[other], values, tolerance
                 ):
                     found = Expression(constant, ((slopes[0], self.names[one]), (slopes[1], self.names[other])))
@@ -329,8 +309,10 @@ class Rows:
         """Pairs of atoms with the sign of the second, and their sums, an array of shape (pairs, rows)."""
         first = combinations(range(min(len(self.names), MOST_SUMMED)), 2)
         pairs = [(one, other, sign) for one, other in first for sign in (1.0, -1.0)]
-        sums = [self.matrix[one] + sign * self.matrix[other] for one, other, sign in pairs]
-        return pairs, np.stack(sums) if sums else np.zeros((0, self.size))
+        if not pairs:
+            return pairs, np.zeros((0, self.size))
+        ones, others, signs = (np.array(each) for each in zip(*pairs, strict=True))
+        return pairs, self.matrix[ones] + signs[:, None] * self.matrix[others]
 
     def stepped(self, values: Floats, side: Floats) -> Expression | None:
         """A distance round a side as a whole atom, one more or one less."""
@@ -363,105 +345,19 @@ class Rows:
         above = Expression(-1.0, ((1.0, f"c{atom[1:]}"), (-1.0, atom)), found.modulus)
         return above if np.all(np.mod(above.raw(self.env) - values, side) == 0) else found
 
-    def blocks(self, values: Floats, lines: Iterable[str]) -> Expression | None:
-        """A share of something that is dealt out along one of some lines, whose size is not a multiple of its length.
 
-        Parameters
-        ----------
-        values : array of shape (rows,).
-        lines : sides of the grid, loops, or others (:func:`place_on`); those that are not there are left out.
-        """
-        whole = np.round(values)
-        if not np.all(whole == values) or values.max() > 1e15:
-            return None
-        steps = np.unique(whole.astype(np.int64))
-        unit = int(np.gcd.reduce(np.diff(steps))) if steps.size > 1 else 0
-        if not unit or steps.size > 4 * np.unique(self.env["n"]).size:
-            return None
-        units = sorted({unit, *(unit // part for part in range(2, 17) if unit % part == 0)})[::-1]
-        picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 60)).astype(int))
-        for line in lines:
-            try:
-                side, at = place_on(line, self.env)
-            except KeyError:
-                continue
-            # The process that deals out has no place on the line.
-            unequal = UNEQUAL_SHARES if at.min() >= 0 else ()
-            widest = int(np.argmin(side))
-            for size in units:
-                for extra in (0, 1, 2, -1, -2):
-                    share = (values[widest] - extra * size) / size
-                    if share < 0:
-                        continue
-                    low, high = int(max((share - 1) * side[widest], 0)), int((share + 1) * side[widest]) + 1
-                    totals = np.array(sorted(range(low, min(high, low + 4096)), key=roundness), dtype=np.float64)
-                    for kinds in (*((kind,) for kind in unequal), LEVEL_SHARES):
-                        found = []
-                        for kind in kinds:
-                            made = size * (part_of(kind, totals[:, None], side[picked], at[picked]) + extra)
-                            for place in np.flatnonzero(np.all(made == values[picked], axis=1)).tolist():
-                                total = float(totals[place])
-                                if np.all(size * (part_of(kind, total, side, at) + extra) == values):
-                                    found.append((roundness(int(total)), kind, int(total)))
-                                    break
-                        if found:
-                            # The rounder size tells whether the rest is dropped or filled up.
-                            _, kind, whole_size = min(found)
-                            return Expression(float(extra * size), ((float(size), f"{kind}{line}:{whole_size}"),))
-        return None
-
-    def products(self, values: Floats, dimensions: int, tolerance: float) -> Expression | None:
-        """A multiple of the product of shares of one length along dimensions: faces and volumes of blocks."""
-        if np.any(values <= 0):
-            return None
-        picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 60)).astype(int))
-        least = max(float(self.env[f"P{each}"].max()) for each in range(dimensions))
-        totals = np.array(sorted(range(int(least), MOST_SHARED), key=roundness), dtype=np.float64)
-        for kind in SHARES:
-            shares = [
-                part_of(kind, totals[:, None], self.env[f"P{each}"][picked], self.env[f"x{each}"][picked])
-                for each in range(dimensions)
-            ]
-            for chosen in (*combinations_with_replacement(range(dimensions), 2), *combinations(range(dimensions), 3)):
-                together = np.prod([shares[each] for each in chosen], axis=0)
-                ratio = values[picked] / np.maximum(together, 1e-9)
-                even = ratio.max(axis=1) - ratio.min(axis=1) <= max(tolerance, 1e-12) * np.abs(ratio[:, 0])
-                for place in np.flatnonzero(even & (together.min(axis=1) > 0)).tolist():
-                    slope = _tidy(float(ratio[place, 0]))
-                    if not tolerance and slope != round(slope):
-                        continue
-                    atom = "*".join(f"{kind}{each}:{int(totals[place])}" for each in chosen)
-                    made = slope * atom_value(atom, self.env)
-                    if _exact(made, values, tolerance):
-                        return Expression(0.0, ((slope, atom),))
-        return None
+@lru_cache(maxsize=256)
+def _factored(names: tuple[str, ...]) -> tuple[tuple[str, ...], Ints]:
+    """The factors of atoms, and those of each by number, an array (most factors, atoms) filled by one more."""
+    split = [name.split("*") for name in names]
+    numbered = {factor: place for place, factor in enumerate(dict.fromkeys(chain.from_iterable(split)))}
+    of = np.full((max(map(len, split)), len(names)), len(numbered))
+    for atom, each in enumerate(split):
+        of[: len(each), atom] = [numbered[factor] for factor in each]
+    return (*numbered,), of
 
 
 @lru_cache(maxsize=64)
 def _without_atoms(names: tuple[str, ...], columns: bytes) -> Rows:
     """Rows by the values of names, for shares only; those of one program are the same again and again."""
     return Rows(dict(zip(names, np.frombuffer(columns).reshape(len(names), -1), strict=True)), ())
-
-
-@lru_cache(maxsize=65_536)
-def roundness(number: int) -> int:
-    """A rank that is lower for rounder numbers: chosen sizes are often multiples of powers of ten or two."""
-    if not number:
-        return 0
-    tens = len(str(number)) - len(str(number).rstrip("0"))
-    twos = (number & -number).bit_length() - 1
-    return -max(10 * tens, 3 * twos)
-
-
-def _plain(number: float) -> bool:
-    """Whether a coefficient is plausible in a program: an integer or a simple fraction."""
-    return abs(number * 24 - round(number * 24)) <= 1e-9 * max(abs(number), 1.0)
-
-
-def _tidy(number: float) -> float:
-    """The number, replaced by a simple one that it equals up to rounding."""
-    for scale in (1, 2, 3, 4, 6, 8):
-        near = round(number * scale) / scale
-        if abs(number - near) <= 1e-9 * max(abs(number), 1e-3):
-            return near
-    return number

@@ -156,8 +156,8 @@ def coordinates(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
     """
     found, left = [], ranks
     for side in reversed(sides):
-        found.append(left % side)
-        left = left // side
+        left, at = divmod(left, side)
+        found.append(at)
     return found[::-1]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -205,11 +205,14 @@ class _Pairs:
         starts = np.cumsum([0, *sizes[:-1]])
         self.at = [which.reshape(-1) + start for (_, which), start in zip(done, starts.tolist(), strict=True)]
         self.shape = run.shape_of[self.action]
+        # Relations on the line are asked for again beside those of each grid.
+        self.labels = cache(self._labels)
+        self.different = cache(self._different)
 
     def of_shape(self, number: int) -> Ints:
         return np.flatnonzero(self.shape == number)
 
-    def labels(self, number: int, shape: Shape, relation: Relation) -> tuple[Ints, Ints, bool]:
+    def _labels(self, number: int, shape: Shape, relation: Relation) -> tuple[Ints, Ints, bool]:
         """The pairs of a shape, the labels of its partners, one row a pair, and whether all have one."""
         rows, all_known = self.of_shape(number), True
         columns = []
@@ -223,7 +226,7 @@ class _Pairs:
             all_known = all_known and bool(known.all()) and bool(np.all(peers >= 0))
         return rows, np.stack(columns, axis=1), all_known
 
-    def different(self, number: int, shape: Shape, relation: Relation) -> set[tuple[int, ...]] | None:
+    def _different(self, number: int, shape: Shape, relation: Relation) -> set[tuple[int, ...]] | None:
         """The different labels of a shape; None where some partner has none."""
         _, labels, known = self.labels(number, shape, relation)
         return {*map(tuple, labels.tolist())} if known else None

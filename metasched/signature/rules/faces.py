@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from metasched.signature.equations.expression_search import ROUNDING
 from metasched.signature.equations.expressions import Expression, atom_value
+from metasched.signature.equations.nearness import ROUNDING
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, with_grid
 from metasched.signature.rules.samples import Samples

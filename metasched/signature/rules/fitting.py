@@ -19,14 +19,14 @@ from metasched.signature.equations.topologies import TOPOLOGIES, different, dime
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import FOLDED
 from metasched.signature.rules.completion import Completed, Incomplete, completed
-from metasched.signature.rules.expanding import expanded, sound
+from metasched.signature.rules.expanding import expanded, lines, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
 from metasched.signature.rules.origins import origins
 from metasched.signature.rules.reporting import alike_counts, possible_counts
 from metasched.signature.rules.role_search import RoleSearch
-from metasched.signature.rules.roles import TREES, Cell, candidates, cells
+from metasched.signature.rules.roles import TREES, Cell, candidates, different_cells
 from metasched.signature.rules.rule_search import GivenUpError, RuleSearch
 from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
 from metasched.signature.traces.message_order import in_order
@@ -133,11 +133,11 @@ def _others(traces: Sequence[Trace], timed: bool) -> Fit | None:
     counts = [run.count for run in runs]
     agreed: Fit | None = None
     for features, topology in candidates(different(counts)):
-        seen = {*chain.from_iterable(cells(features, topology, count) for count in counts)}
-        if not _reaches(features, topology, _larger(counts, topology), seen):
+        seen = {*chain.from_iterable(different_cells(features, topology, count) for count in counts)}
+        if not _shared(len(seen), counts) or not _reaches(features, topology, _larger(counts, topology), seen):
             continue
         found = _best(runs, [shape for shape, _ in numbered], timed, roles=[(features, topology)])
-        if found is None or not found.partners or not _explains(found):
+        if found is None or not found.partners:
             continue
         found = _checked(found, runs)
         if found.calls_ruled == 1.0 and _holds(found):
@@ -153,9 +153,9 @@ def _agree(one: Application, other: Application) -> bool:
     counts = [*possible_counts(one, possible_counts(other, alike_counts(one.learned, dict.fromkeys(larger))))]
     made = [[expanded(each, count) for count in counts] for each in (one, other)]
     return bool(counts) and all(
-        [*map(mine.table.text, process.tolist())] == [*map(theirs.table.text, wanted.tolist())]
+        process == wanted
         for mine, theirs in zip(*made, strict=True)
-        for process, wanted in zip(mine.processes, theirs.processes, strict=True)
+        for process, wanted in zip(lines(mine), lines(theirs), strict=True)
     )
 
 
@@ -335,6 +335,7 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
             made = expanded(found.application, run.count)
         except InputError:
             return Fit(found.application, 0.0, {"all": 1.0}, {"all": 1.0})
+        given_back = cache(partial(_given_back, made, run.trace))
         for mine, theirs in zip(made.processes, run.trace.processes, strict=True):
             if mine.size != theirs.size:
                 for action, many in zip(*np.unique(theirs, return_counts=True), strict=True):
@@ -345,9 +346,9 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
             known = len(run.trace.table.shape)
             pairs, times = np.unique(mine.astype(np.int64) * known + theirs, return_counts=True)
             for one, other, many in zip(*(each.tolist() for each in (*np.divmod(pairs, known), times)), strict=True):
-                shape = run.trace.table.shapes[run.trace.table.shape[other]]
-                if not _given_back(made, one, run.trace, other, shape.name in AMOUNTS):
-                    add(wrong, shape.name, many, many * run.seconds[other])
+                if not given_back(one, other):
+                    name = run.trace.table.shapes[run.trace.table.shape[other]].name
+                    add(wrong, name, many, many * run.seconds[other])
     whole = whole_of(runs)
     unruled = {
         name: np.maximum((found.unruled.get(name, 0.0), found.times.get(name, 0.0)), wrong.get(name, 0.0) / whole)
@@ -357,9 +358,9 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
     return Fit(found.application, left, *shares_by_name(unruled))
 
 
-def _given_back(made: Trace, one: int, true: Trace, other: int, amount: bool) -> bool:
+def _given_back(made: Trace, true: Trace, one: int, other: int) -> bool:
     """Whether an action equals the true one; amounts need only be as similar as in an instruction group."""
-    if not amount:
+    if true.table.shapes[true.table.shape[other]].name not in AMOUNTS:
         return made.table.text(one) == true.table.text(other)
     found, wanted = ((each.table.numbers[action] or (0.0,))[0] for each, action in ((made, one), (true, other)))
     return min(found, wanted) >= ALIKE * max(found, wanted)
@@ -467,8 +468,13 @@ def _holds(found: Fit) -> bool:
 
 
 def _explains(found: Fit) -> bool:
+    """Whether roles explain more than single processes."""
+    return _shared(len(found.application.roles), found.application.learned)
+
+
+def _shared(roles: int, counts: Sequence[int]) -> bool:
     """Whether processes of the largest run share roles; where hardly any do, any calls would have such rules."""
-    return MOST_ROLES_OF * len(found.application.roles) <= max(found.application.learned)
+    return MOST_ROLES_OF * roles <= max(counts)
 
 
 def _as_far_apart(counts: Sequence[int], topology: str) -> list[int]:
@@ -484,4 +490,4 @@ def _as_far_apart(counts: Sequence[int], topology: str) -> list[int]:
 
 def _reaches(features: str, topology: str, larger: Sequence[int], seen: set[Cell]) -> bool:
     """Whether larger runs have no roles but those that were seen."""
-    return all(seen.issuperset(cells(features, topology, n)) for n in larger)
+    return all(seen.issuperset(different_cells(features, topology, n)) for n in larger)

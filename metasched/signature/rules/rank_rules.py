@@ -137,7 +137,7 @@ def _stepped(rows: Rows, forward: Floats, short: Floats, side: Floats) -> Expres
         if np.all(values == values[0]):
             return Expression(float(values[0]))
     # The largest power of two below n, backwards, is a line in half of it forwards where n is one less than twice that.
-    for search in (rows.multiple, rows.fitted):
+    for search in (rows.multiple, rows.line):
         for values in (short, forward, forward - side):
             if (found := search(values)) is not None:
                 return found

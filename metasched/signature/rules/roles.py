@@ -7,7 +7,7 @@ the same calls in the same order; a larger run then has the same cells, with mor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -113,6 +113,12 @@ def cells(features: str, topology: str, count: int) -> list[Cell]:
     columns = [each for name in features.split("+") if name for each in FEATURES[name](ranks, sides)]
     # A side of one process is at its begin and at its end.
     return [*zip(*(each.tolist() for each in columns), strict=True)] if columns else [()] * count
+
+
+@lru_cache(maxsize=4_096)
+def different_cells(features: str, topology: str, count: int) -> frozenset[Cell]:
+    """The cells that :func:`cells` gives, each once."""
+    return frozenset(cells(features, topology, count))
 
 
 #: Features that are tried, simplest first; on a line, then on each grid.

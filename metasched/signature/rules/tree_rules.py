@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from metasched.arrays import Floats, Ints
-from metasched.signature.equations.expression_search import roundness
 from metasched.signature.equations.expressions import LARGEST_NUMBER, Expression, atom_value
+from metasched.signature.equations.share_search import roundness
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.number_rules import number
 from metasched.signature.rules.samples import Samples
