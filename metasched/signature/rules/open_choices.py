@@ -27,6 +27,8 @@ SMALL = 33
 MOST_ROUNDS = 32
 #: What divides by n, by a root of it or by a side.
 QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
+#: A side of a grid, and how often processes can be doubled, which a side may be as long as by chance.
+SIDE, DOUBLINGS = re.compile(r"P\d|sqrt\(n\)|cbrt\(n\)"), ("doublings(n)", "rounds(n)")
 #: The factor of all processes below one of a tree.
 BELOW = re.compile(r"\*tree\([rp]\)")
 #: The rule by the other choice, of each rule.
@@ -63,7 +65,7 @@ def open_rules(application: Application, counts: Iterable[int] | None = None) ->
 
 
 def open_choices(application: Application, counts: Iterable[int] | None = None) -> list[OpenChoice]:
-    """What the runs left open of grids, of waits for nothing and of shares, and the smallest run that would decide.
+    """What the runs left open of grids, turns, waits for nothing and shares, and the smallest run that would decide.
 
     Parameters
     ----------
@@ -90,7 +92,12 @@ def open_choices(application: Application, counts: Iterable[int] | None = None) 
                         partial(_on_grid, name, other),
                     )
                 )
-    return [*found, *_open_waits(application, asked), *_open_shares(application, asked)]
+    return [
+        *found,
+        *_open_turns(application, asked),
+        *_open_waits(application, asked),
+        *_open_shares(application, asked),
+    ]
 
 
 def _changed(application: Application, change: Change) -> Application:
@@ -134,6 +141,43 @@ def _only_if_any(rule: Attribute) -> Attribute:
 def _in_place_of(rule: Attribute, other: Attribute, one: Attribute) -> Attribute:
     """Another rule in place of one, whether that states its grid or speaks of that of its part."""
     return replace(other, topology=one.topology) if one in (rule, replace(rule, topology="")) else one
+
+
+def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Loops that run as often as a side is long, or as processes can be doubled, which was the same in all runs.
+
+    Where messages go along the sides of a grid, loops are believed to do so, too.
+    """
+    gone = {part.topology for each in application.attributes() for part in each.parts() if part.axes}
+    rules = {
+        count if count.topology else replace(count, topology=part.topology)
+        for part in application.each()
+        for role in part.roles.values()
+        for count in role.counts
+        if count.expression is not None and not count.expression.modulus
+    }
+    for rule in sorted((each for each in rules if each.topology not in gone), key=str):
+        others = filter(None, (_by_doubling(rule, atom) for atom in DOUBLINGS))
+        for other in others:
+            differ = partial(_other_value, rule, other)
+            if any(map(differ, application.learned)):
+                continue
+            deciding = next(filter(differ, possible_counts(application, range(2, DECIDING))), 0)
+            if deciding and _matters(differ, asked):
+                yield OpenChoice(
+                    f"the runs do not tell whether loops run {rule} ({rule.topology}) or {other} times: the first is "
+                    f"taken, a run of {deciding} processes would decide",
+                    partial(_in_place_of, rule, other),
+                )
+            break
+
+
+def _by_doubling(rule: Attribute, atom: str) -> Attribute | None:
+    """A rule of one side, with a logarithm in its place; None for others."""
+    known = rule.expression
+    if known is None or len(known.terms) != 1 or SIDE.fullmatch(known.terms[0][1]) is None:
+        return None
+    return replace(rule, expression=replace(known, terms=((known.terms[0][0], atom),)))
 
 
 def _open_waits(application: Application, asked: Sequence[int] | None) -> list[OpenChoice]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from metasched.signature.equations.topologies import balanced
+import pytest
+
+from metasched.signature.equations.topologies import TOPOLOGIES, balanced
 from metasched.signature.rules.expanding import sound
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.open_choices import open_choices
@@ -11,6 +13,8 @@ from metasched.signature.times.prediction import predictions
 from metasched.signature.traces.trace import Trace, trace_of
 from tests.signature.rules.test_open_partners import POWERS, Action, lines, run, started_prefix_sums, waited_each_time
 from tests.signature.times.test_prediction import HERE
+
+SUM: Action = ("allreduce", (1, 0, 0))
 
 
 def rows_sent_on(n: int, last: int = 0) -> Trace:
@@ -41,6 +45,40 @@ def test_an_interval_holds_the_times_on_both_grids_that_square_runs_do_not_tell_
     assert not all(alone.interval[0] <= time <= alone.interval[1] for time in times)
     assert all(found.interval[0] < time < found.interval[1] for time in times)
     assert (found.execution_time, found.phases) == (alone.execution_time, alone.phases)
+
+
+def gone_round(n: int, turns: int) -> Trace:
+    """So often each process hands on what it has round the ring, and all add up."""
+    calls = {rank: [("sendRecv", (8, (rank + 1) % n, 8, (rank - 1) % n, 6, 6)), SUM] for rank in range(n)}
+    return trace_of({rank: [("init", ()), *turns * each, ("finalize", ())] for rank, each in calls.items()})
+
+
+@pytest.mark.parametrize(
+    ("times", "more", "said"),
+    [(1, 0, "P1 (grid 01) or doublings(n)"), (2, 1, "2 P1 + 1 (grid 01) or 2 doublings(n) + 1")],
+)
+def test_turns_are_open_where_a_side_is_as_long_as_processes_can_be_doubled(times: int, more: int, said: str) -> None:
+    application = fit([gone_round(n, times * (n.bit_length() - 1) + more) for n in (6, 12, 24)]).application
+    assert not open_choices(application, [24])
+    (choice,) = open_choices(application, [48])
+    assert f"whether loops run {said} times: the first is taken, a run of 5 processes would decide" in choice.line
+    other = choice.other(application)
+    assert other is not None
+    found = [lines(sound(each, 48)) for each in (application, other)]
+    assert found == [lines(gone_round(48, times * turns + more)) for turns in (TOPOLOGIES["grid 01"](48)[1], 5)]
+
+
+def test_turns_are_those_of_a_side_along_which_messages_go() -> None:
+    runs = []
+    for n in (6, 12, 24):
+        rows, side = balanced(n, 2)
+        call: dict[int, Action] = {
+            rank: ("sendRecv", (8, (rank + side) % n, 8, (rank - side) % n, 6, 6)) for rank in range(rows * side)
+        }
+        runs.append(
+            trace_of({rank: [("init", ()), *side * [each, SUM], ("finalize", ())] for rank, each in call.items()})
+        )
+    assert not open_choices(fit(runs).application)
 
 
 def test_the_other_choice_of_waits_that_no_run_put_to_the_test_waits_for_messages_only() -> None:
