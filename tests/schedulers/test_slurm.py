@@ -35,6 +35,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table(tmp_path / "sinfo", limits, otherwise=SINFO)
     failing(tmp_path / "squeue")
     failing(tmp_path / "sacct")
+    failing(tmp_path / "scontrol")  # the one of this host would wait for a controller
     return tmp_path
 
 
