@@ -12,6 +12,7 @@ from metasched.records import InputError
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded, sound
+from metasched.signature.rules.fits import Fit
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.irregular import statistical
 from metasched.signature.times.by_blocks import by_blocks
@@ -75,8 +76,14 @@ def named(trace: Trace, rank: int, *names: str) -> list[str]:
     return [text for text in texts if text.split()[0] in names]
 
 
-def test_parts_that_follow_no_rule_are_named_and_the_others_are_found() -> None:
-    found = fit([scattered(n) for n in COUNTS])
+@pytest.fixture(scope="module")
+def parted() -> Fit:
+    """The rules of a program in parts."""
+    return fit([scattered(n) for n in COUNTS])
+
+
+def test_parts_that_follow_no_rule_are_named_and_the_others_are_found(parted: Fit) -> None:
+    found = parted
     # The last turn of the loop, which is left another way, is a place of its own.
     assert {each.where for each in found.irregular} == {"between allreduce and barrier"}
     assert {each.calls for each in found.irregular} == {("recv", "send")}
@@ -92,16 +99,16 @@ def test_parts_that_follow_no_rule_are_named_and_the_others_are_found() -> None:
     assert by_blocks(found.application, assumed())(64).phases
 
 
-def test_an_application_in_parts_comes_back_from_its_document() -> None:
-    found = fit([scattered(n) for n in COUNTS]).application
+def test_an_application_in_parts_comes_back_from_its_document(parted: Fit) -> None:
+    found = parted.application
     again = Application.of(json.loads(json.dumps(found.as_dict())))
     assert again.as_dict() == found.as_dict()
     assert [*map(len, expanded(again, 32).processes)] == [*map(len, expanded(found, 32).processes)]
 
 
 @pytest.mark.parametrize("how", ["nested", "no mark", "no number", "no part"])
-def test_parts_of_another_form_are_refused(how: str) -> None:
-    document = fit([scattered(n) for n in COUNTS]).application.as_dict()
+def test_parts_of_another_form_are_refused(how: str, parted: Fit) -> None:
+    document = parted.application.as_dict()
     leaf, part = next(iter(document["parts"].items()))
     document["parts"] = {
         "nested": {leaf: {**part, "parts": {"0": part}}},

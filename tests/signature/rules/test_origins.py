@@ -109,7 +109,7 @@ def test_each_part_has_a_first_process_of_its_own() -> None:
             processes[rank] = [("init", ()), *3 * turn, ("finalize", ())]
         return trace_of(processes)
 
-    found = fit([both(n) for n in (8, 16, 32)])
+    found = fit([both(n) for n in (5, 9, 17)])
     assert found.ruled == 1.0
     assert {part.first(64) for part in found.application.parts.values()} == {0, 3, 63}
     assert texts(sound(found.application, 100)) == texts(both(100))
