@@ -59,6 +59,7 @@ ORDER = {
             "load_doubt",
             "memory",
             "gaussian_process",
+            "expected_scales",
             "log_regression",
             "formulas",
             "robust",

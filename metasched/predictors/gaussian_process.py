@@ -188,13 +188,13 @@ class ResidualProcess:
         kinship: Kinship | None = None,
     ) -> None:
         self.points, self.basis, self.spreads, self.error, self.scales = points, basis, spreads, error, scales
-        self._noise = np.ones(len(error)) if noise is None else noise
-        self._extra = np.zeros(len(error)) if extra is None else extra
-        self._kinship = kinship
+        self.noise = np.ones(len(error)) if noise is None else noise
+        self.extra = np.zeros(len(error)) if extra is None else extra
+        self.kinship = kinship
         # On the target platform, its own scaling and that of all platforms add up to one Wiener process.
         self._whole = replace(scales, scaling=math.hypot(scales.scaling, kinship.shared if kinship else 0.0))
         self._usual = scales.noise_on(np.exp(points[:, 1])) ** 2
-        own = self._usual * self._noise + self._extra
+        own = self._usual * self.noise + self.extra
         self._factor = scipy.linalg.cholesky(run_covariance(scales, points, basis, own, kinship), lower=True)
         white = scipy.linalg.solve_triangular(self._factor, np.column_stack([basis, error]), lower=True)
         self._white, self._white_error = white[:, :-1], white[:, -1]
@@ -267,7 +267,7 @@ class ResidualProcess:
         The coefficients are estimated without the run. The standard deviation excludes further disturbances of this
         run.
         """
-        inverse = self._inverse
+        inverse = self.inverse
         diagonal = np.diag(inverse)
         return inverse @ self.error / diagonal, self._usual_spread(1.0 / diagonal)
 
@@ -278,7 +278,7 @@ class ResidualProcess:
         ----------
         groups : array of shape (n,), the group of each run.
         """
-        inverse, error, variance = self._inverse, np.empty(len(groups)), np.empty(len(groups))
+        inverse, error, variance = self.inverse, np.empty(len(groups)), np.empty(len(groups))
         whole = inverse @ self.error
         for group in np.unique(groups):
             own = np.flatnonzero(groups == group)
@@ -291,7 +291,7 @@ class ResidualProcess:
 
         They are those of a Student t distribution with as many dimensions as the group has runs.
         """
-        inverse, weights = self._inverse, np.ones(len(groups))
+        inverse, weights = self.inverse, np.ones(len(groups))
         whole = inverse @ self.error
         for group in np.unique(groups):
             own = np.flatnonzero(groups == group)
@@ -300,7 +300,7 @@ class ResidualProcess:
         return weights
 
     @cached_property
-    def _inverse(self) -> Floats:
+    def inverse(self) -> Floats:
         """Inverse of the covariance of the runs, with the coefficients integrated out."""
         whole = scipy.linalg.solve_triangular(self._factor, np.eye(len(self.error)), lower=True)
         taken = self.absorbed @ self.roots.T
@@ -308,7 +308,7 @@ class ResidualProcess:
 
     def _usual_spread(self, variance: Floats) -> Floats:
         """Standard deviations without the further disturbances of single runs."""
-        return np.asarray(np.sqrt(np.maximum(variance - self._usual * (self._noise - 1.0) - self._extra, self._usual)))
+        return np.asarray(np.sqrt(np.maximum(variance - self._usual * (self.noise - 1.0) - self.extra, self._usual)))
 
     @cached_property
     def _asked(self) -> Floats:
@@ -319,9 +319,9 @@ class ResidualProcess:
     def _form(self, points: Floats) -> Floats:
         """Covariance of smooth part and scaling between points (m, d) and the runs, shape (m, n)."""
         across = form_covariance(self.scales, points, self.points)
-        if self._kinship is not None:
-            across *= self._kinship.asked
-            across += self._kinship.shared**2 * np.minimum.outer(points[:, 1], self.points[:, 1])
+        if self.kinship is not None:
+            across *= self.kinship.asked
+            across += self.kinship.shared**2 * np.minimum.outer(points[:, 1], self.points[:, 1])
         return across
 
 

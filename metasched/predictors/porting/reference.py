@@ -56,7 +56,7 @@ class Reference:
             runs = [*predictor.window, *dedicated_runs]
             return _of_lists(predictor.state.parallel, predictor.state.alone, observations(runs))
         runs = [*predictor.teaching, *dedicated_runs]
-        scales, settings = predictor.state.model.process.scales, [run.settings for run in runs]
+        scales, settings = predictor.state.model.scales, [run.settings for run in runs]
         model = Model.fit(measured(runs), scales, search=False, settings=settings)
         return _of_model(model, _in_common(dedicated_runs))
 

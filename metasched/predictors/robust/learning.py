@@ -206,10 +206,10 @@ class RobustLearner(LearnedState[RobustState]):
                 drift, surprises = found, ()
                 self.window.slow_down(found.factor, before=found.since)
                 not_believed = doubted(self.window)
-        kept, scales = self.known(not_believed), state.model.process.scales
+        kept, scales = self.known(not_believed), state.model.scales
         searched = self._search.take()
         if searched is not None:
-            scales = searched.process.scales
+            scales = searched.scales
             since = self._since_start + 1
         else:
             since = state.since_search + 1
@@ -264,5 +264,5 @@ class RobustLearner(LearnedState[RobustState]):
         if found is not None:
             model = found
             if self._since_start:
-                model = self.known(self.state.doubted).model(found.process.scales, search=False)
+                model = self.known(self.state.doubted).model(found.scales, search=False)
             self._state = replace(self.state, model=model, since_search=self._since_start)

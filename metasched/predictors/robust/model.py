@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from candidate_functions.terms import Observations
 from metasched.arrays import Floats
 from metasched.predictors.abilities import PowerTerm
+from metasched.predictors.expected_scales import with_expected_scales
 from metasched.predictors.gaussian_process import (
     Kinship,
     ResidualProcess,
@@ -87,7 +88,9 @@ class Model:
     Parameters
     ----------
     formula : with its most probable parameters.
-    process : on the residuals of the formula; its basis is the derivatives by the formula's parameters.
+    process : on the residuals of the formula, under the scales that are expected of the next run; its basis is the
+        derivatives by the formula's parameters.
+    scales : the most probable ones.
     loads : that replace loads not measured.
     weights : of the runs of the window, shape (n,); below 1 for outliers.
 
@@ -103,6 +106,7 @@ class Model:
 
     formula: Structure
     process: ResidualProcess
+    scales: Scales
     loads: Loads
     weights: Floats
 
@@ -145,7 +149,8 @@ class Model:
                 )
             if turn < rounds - 1 and len(weights) >= FEWEST_WEIGHED:
                 weights = sample.weighed(formula, scales, weights)
-        return cls(formula, sample.process(formula, scales, weights), sample.loads, weights).under(DEFAULT_SETTINGS)
+        process = sample.expecting(formula, scales, weights)
+        return cls(formula, process, scales, sample.loads, weights).under(DEFAULT_SETTINGS)
 
     @classmethod
     def of(
@@ -165,7 +170,8 @@ class Model:
         if len(formula.powers) != len(sample.effects.names) or len(scales.lengths) != sample.points.shape[1]:
             expected = ", ".join(sample.effects.names) or "none"
             raise ValueError(f"{len(formula.powers)} numbers of effects, expected one for each of: {expected}")
-        return cls(formula, sample.process(formula, scales, known), sample.loads, known).under(DEFAULT_SETTINGS)
+        process = sample.expecting(formula, scales, known)
+        return cls(formula, process, scales, sample.loads, known).under(DEFAULT_SETTINGS)
 
     def under(self, settings: Settings) -> Model:
         """The same model, answering for other settings.
@@ -466,14 +472,16 @@ class _Sample:
         """
         slopes, error = self.left_by(formula)
         noise, extra = 1.0 / weights, self.disturbed(formula)
+        kinship = self.kinship(formula, scales, noise, extra)
         return ResidualProcess(
-            self.points,
-            slopes,
-            formula.spreads,
-            error,
-            scales,
-            noise=noise,
-            extra=extra,
-            moved=False,
-            kinship=self.kinship(formula, scales, noise, extra),
+            self.points, slopes, formula.spreads, error, scales, noise=noise, extra=extra, moved=False, kinship=kinship
         )
+
+    def expecting(self, formula: Structure, scales: Scales, weights: Floats) -> ResidualProcess:
+        """The same for predictions, under the scales that are expected of the next run.
+
+        Without settings these are the most probable ones: :data:`TAILS` and the imagined scores of the intervals were
+        chosen on such runs.
+        """
+        found = self.process(formula, scales, weights)
+        return with_expected_scales(found, scale_prior(self.points.shape[1], self.loads)) if formula.powers else found

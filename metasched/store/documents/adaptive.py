@@ -169,7 +169,7 @@ class RobustDocument(_Adaptive):
                 bandwidth=formula.bandwidth,
                 powers=list(formula.powers),
             ),
-            "scales": model.process.scales,
+            "scales": model.scales,
             "weights": model.weights.tolist(),
             "users": users if any(users) else [],
             "doubted": sorted(state.doubted),
