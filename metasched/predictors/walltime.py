@@ -175,7 +175,9 @@ def _check_chance(chance: float) -> None:
 
 
 def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | None) -> tuple[Floats, Floats]:
-    """The loads that past runs met, but where something else is to be expected.
+    """The loads that the last runs met, but where something else is to be expected, arrays of shape (k,).
+
+    Runs whose loads were not measured do not tell. If none tells both, medians replace what was not measured.
 
     Parameters
     ----------
@@ -191,18 +193,6 @@ def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | N
         return np.array([cpu]), np.array([bandwidth])
     said = np.array([math.nan if each is None else each for each in (cpu, bandwidth)])
     return _known(np.where(np.isnan(said), _met(runs), said))
-
-
-def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
-    """Available CPU and bandwidth that the last of some runs met, arrays of shape (k,).
-
-    Runs whose loads were not measured do not tell. If none tells both, medians replace what was not measured.
-
-    Raises
-    ------
-    InputError : when there are no runs.
-    """
-    return _known(_met(runs))
 
 
 def median_loads(runs: Sequence[Run]) -> tuple[float, float]:
@@ -265,7 +255,7 @@ class ExecutionTimes:
     --------
     >>> from metasched.predictors.robust.predictor import RobustPredictor
     >>> runs = [Run("cg", "c", n, p, 0.9, 90.0, 1e-3 * n**1.5 / p) for n in range(100, 900, 100) for p in (1, 2, 4)]
-    >>> times = ExecutionTimes(RobustPredictor("cg", "c").fit(runs), 500, 2, *loads_met(runs))
+    >>> times = ExecutionTimes(RobustPredictor("cg", "c").fit(runs), 500, 2, *loads_to_expect(runs, None, None))
     >>> limit = times.limit(0.05)
     >>> 5.59 < limit.seconds < 8.0, times.chance(limit.seconds) <= 0.05
     (True, True)

@@ -20,7 +20,6 @@ from metasched.predictors.walltime import (
     ExecutionTimes,
     Limit,
     Question,
-    loads_met,
     loads_to_expect,
     of_placement,
 )
@@ -99,7 +98,7 @@ def test_whole_minutes_are_never_less_than_the_limit() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="no past run"):
-        loads_met([])
+        loads_to_expect([], None, None)
     times = ExecutionTimes(LogNormal(0.1), 10.0, 1, np.ones(1), np.ones(1))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="chance is 1,"):
         times.limit(1.0)
@@ -183,5 +182,5 @@ def test_what_is_said_of_loads_takes_the_place_of_what_runs_met(
 def test_loads_that_were_not_measured_are_not_taken_for_those_of_idle_nodes(
     loads: list[tuple[float, float]], expected: tuple[list[float], list[float]]
 ) -> None:
-    found = loads_met([Run("cg", "c", 500, 2, cpu, bandwidth, 5.0) for cpu, bandwidth in loads])
+    found = loads_to_expect([Run("cg", "c", 500, 2, cpu, bandwidth, 5.0) for cpu, bandwidth in loads], None, None)
     assert tuple(each.tolist() for each in found) == expected
