@@ -137,10 +137,11 @@ def _others(traces: Sequence[Trace], timed: bool) -> Fit | None:
         if not _shared(len(seen), counts) or not _reaches(features, topology, _larger(counts, topology), seen):
             continue
         found = _best(runs, [shape for shape, _ in numbered], timed, roles=[(features, topology)])
-        if found is None or not found.partners:
+        # What holds in no larger run is not compared with those that there are.
+        if found is None or not found.partners or found.calls_ruled < 1.0 or not _holds(found):
             continue
         found = _checked(found, runs)
-        if found.calls_ruled == 1.0 and _holds(found):
+        if found.calls_ruled == 1.0:
             if agreed is not None and not _agree(agreed.application, found.application):
                 return None
             agreed = agreed or found
