@@ -194,6 +194,8 @@ def read_log(lines: Iterable[str]) -> JobLog:
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "").lstrip("\ufeff")
+    if "\0" in first:
+        raise InputError("holds NUL bytes, expected text in UTF-8, not in UTF-16", where="row 1")
     columns = Columns()
     if first.startswith(";") or re.fullmatch(r"\s*-?\d+(\s+\S+){4,}\s*", first):
         _read_swf(columns, first, rest)

@@ -245,6 +245,7 @@ def test_where_no_job_can_be_read_the_first_cell_that_cannot_is_named(cells: str
         (["submit_time,run_time,processors", "0,1"], r"holds no job that ran \(1 torn or unreadable\)"),
         (["JobIDRaw|Submit", "1|2"], "columns Start, AllocCPUS missing"),
         (["JobIDRaw|Submit|Start|NCPUS", "1|2"], "columns ElapsedRaw and End missing"),
+        (["".join(f"{each}\0" for each in "submit_time,run_time")], "holds NUL bytes, expected text in UTF-8, not"),
     ],
 )
 def test_what_is_no_log_is_refused_by_one_line(lines: list[str], message: str) -> None:
