@@ -50,7 +50,10 @@ class Column:
     rarer: tuple[str, ...] = ()
 
     def value(self, settings: Settings, *, learned: bool = False) -> float:
-        """The cell of some settings, NaN where they do not tell; of a run learned also for a word among numbers."""
+        """The cell of some settings, NaN where they do not tell; of a run learned also for a word among numbers.
+
+        It is minus infinity for a number that is not above 0 where all that were learned are.
+        """
         if self.kind == "per_node":
             return math.nan if settings.processes_per_node is None else math.log(settings.processes_per_node)
         if self.kind == "threads":
@@ -72,9 +75,7 @@ class Column:
             if abs(cell) > FARTHEST:
                 raise InputError(f"parameter {self.name} is {given:g}, which is too far from those of the runs learned")
             return cell
-        if given <= 0.0:
-            raise InputError(f"parameter {self.name} is {given:g}, expected a number above 0, as in the runs learned")
-        return math.log(given) - math.log(self.middle)
+        return math.log(given) - math.log(self.middle) if given > 0.0 else -math.inf
 
     def number(self, cell: float) -> float:
         """What a cell of a number stands for."""
@@ -167,7 +168,9 @@ class SettingColumns:
         return tuple(f"{each.name}={each.word}" if each.word else each.name for each in self.columns)
 
     def rows(self, settings: Sequence[Settings], *, learned: bool = False) -> Floats:
-        """The cells, shape (n, c), NaN where the settings do not tell, infinity where they name a word never learned.
+        """The cells, shape (n, c), NaN where the settings do not tell, infinite where what they tell was never learned.
+
+        This is a word, or a number up to 0 where all were above it.
 
         Parameters
         ----------
@@ -242,6 +245,11 @@ class SettingColumns:
                 notes.append(f"{name} is not given, the usual value is assumed")
             elif name in words and asked[name] not in words[name]:
                 notes.append(f"{name} {asked[name]} was never learned, {words[name][0]} is assumed")
+        notes += [
+            f"{column.name} {asked[column.name]} was never learned (all were above 0), the usual value is assumed"
+            for column in self.columns
+            if column.kind == "power" and column.value(settings) == -math.inf
+        ]
         notes += [note for place in range(len(self.ranges)) if (note := self._far(place, settings))]
         if without := dict(self.known).keys() - names:
             notes.append(f"the effect of {', '.join(sorted(without))} is not learned: there are too many parameters")
@@ -253,7 +261,8 @@ class SettingColumns:
         cell = column.value(settings)
         far = 2.0 if column.kind == "range" else math.log(FAR)  # of a range, its own length
         far += ROUNDING
-        if column.kind == "word" or not (cell > high + far or cell < low - far):  # nor where none is given
+        inside = not (cell > high + far or cell < low - far)  # also where none is given
+        if column.kind == "word" or inside or math.isinf(cell):
             return ""
         value, least, most = (column.number(each) for each in (cell, low, high))
         return f"{column.name} {value:g} is far {'above' if cell > high else 'below'} the {least:g} to {most:g} learned"

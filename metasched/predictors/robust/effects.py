@@ -129,12 +129,13 @@ class Effects:
         """Variance of log time by the parameters that are not stated, about their usual values.
 
         Any number between those learned may be meant, and any of the words. The effect of a word that was never learned
-        is as large as those of the other words, to which the prior counts as one more.
+        is as large as those of the other words, to which the prior counts as one more; that of a number up to 0 where
+        all were above it, as large as from the middle of those learned to an end.
 
         Parameters
         ----------
         numbers : the parameters of the effects.
-        setting : a row of settings, NaN where not stated, infinity for a word never learned, shape (c,).
+        setting : a row of settings, NaN where not stated, infinite for what was never learned, shape (c,).
 
         Examples
         --------
@@ -154,8 +155,8 @@ class Effects:
                 alike = sum(other.name == column.name for other in columns)
                 prior = WORD.spread**2 / alike if math.isinf(cell) else 0.0
                 variance += (powers[name] ** 2 + prior) / (1 + alike)
-            elif math.isnan(cell) and column.kind in ("power", "range"):
-                variance += (powers[name] * (high - low)) ** 2 / 12.0
+            elif not math.isfinite(cell) and column.kind in ("power", "range"):
+                variance += (powers[name] * (high - low)) ** 2 / (12.0 if math.isnan(cell) else 4.0)
         return variance
 
 

@@ -125,7 +125,6 @@ def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
     [
         ({"step": 7}, "parameter 'step' is unknown, expected one of solver, steps"),
         ({"steps": "many"}, "parameter steps is 'many', expected a number, as in the runs learned"),
-        ({"steps": 0}, "parameter steps is 0, expected a number above 0, as in the runs learned"),
     ],
 )
 def test_a_parameter_that_cannot_be_is_refused_in_one_line(asked: dict[str, float | str], message: str) -> None:
@@ -135,17 +134,26 @@ def test_a_parameter_that_cannot_be_is_refused_in_one_line(asked: dict[str, floa
     assert str(caught.value) == message
 
 
-def test_a_word_that_was_never_learned_widens_the_interval_and_is_said() -> None:
+@pytest.mark.parametrize(
+    ("parameter", "never", "learned"),
+    [("solver", "ssor", ["amg", "cg"]), ("steps", 0.0, [100.0, 1000.0]), ("steps", -5.0, [100.0, 1000.0])],
+)
+def test_what_was_never_learned_widens_the_interval_and_is_said(
+    parameter: str, never: str | float, learned: list[str | float]
+) -> None:
     predictor = RobustPredictor().fit(laid_out(40))
 
-    def found(solver: str) -> tuple[float, tuple[str, ...]]:
-        asked = Settings.of(2, parameters={"steps": 200.0, "solver": solver})
+    def found(value: str | float) -> tuple[float, tuple[str, ...]]:
+        asked = Settings.of(2, parameters={"steps": 200.0, "solver": "cg"} | {parameter: value})
         prediction = predictor.predict(Request(500, 8, 0.9, 90.0, asked))
         return prediction.interval.high / prediction.interval.low, prediction.warnings
 
-    strange, said = found("ssor")
-    assert strange > 2.0 * max(found("amg")[0], found("cg")[0])
-    assert any("solver ssor was never learned" in line for line in said)
+    strange, said = found(never)
+    assert strange > 2.0 * max(found(value)[0] for value in learned)
+    words = str(never) if isinstance(never, str) else f"{never:g}"
+    assert [line.split(",")[0] for line in said] == [
+        f"{parameter} {words} was never learned" + ("" if isinstance(never, str) else " (all were above 0)")
+    ]
 
 
 def test_a_run_with_a_new_parameter_is_learned() -> None:
