@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from metasched.records import PARAMETER, InputError, Settings
 from metasched.records.settings import parsed
+
+if TYPE_CHECKING:
+    from metasched.predictors.load_doubt import LoadDoubt
 
 #: Path of the configuration where none is given.
 CONFIGURATION = "/etc/metasched/metasched.toml"
@@ -90,12 +94,24 @@ def configuration_path(named: Path | None) -> Path:
     return named or Path(os.environ.get("METASCHED_CONFIG") or CONFIGURATION)
 
 
-def loads_to_expect(model: Any, cpu: float | None, bandwidth: float | None) -> tuple[float, float]:
-    """CPU (share of a processor) and bandwidth (Mbit/s) to predict with: by default the model's usual ones."""
+def loads_to_expect(
+    model: Any, cpu: float | None, bandwidth: float | None, level: float
+) -> tuple[float, float, LoadDoubt | None]:
+    """CPU (share of a processor) and bandwidth (Mbit/s) to predict with, and the doubt about them for intervals.
+
+    By default they are the model's usual ones. They are not doubted if both are given, nor by models that do not know
+    how much they vary.
+    """
+    from metasched.predictors.load_doubt import with_usual_loads
     from metasched.predictors.walltime import median_loads
 
-    usual = median_loads(getattr(model, "window", ()))
-    return (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
+    if cpu is not None and bandwidth is not None:
+        return cpu, bandwidth, None
+    usual = with_usual_loads(
+        model, math.nan if cpu is None else cpu, math.nan if bandwidth is None else bandwidth, level
+    )
+    *loads, doubt = usual or (*median_loads(getattr(model, "window", ())), None)
+    return (loads[0] if cpu is None else cpu, loads[1] if bandwidth is None else bandwidth, doubt)
 
 
 def on_one_platform(known: Any, platform: str | None) -> Any:

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import expect_few
+from metasched.predictors.abilities import UsualLoad, expect_few, usual_loads
 from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import Interval, Prediction, Request
 
@@ -94,6 +94,42 @@ class LoadDoubt:
         """Those of one set, (2,), without arrays: of CPU and of bandwidth at each point of :meth:`ends`."""
         of_cpu, of_bandwidth = self._factors
         return list(zip(of_cpu.tolist(), of_bandwidth.tolist(), strict=True))
+
+
+def with_usual_loads(
+    predictor: Predictor, cpu: float, bandwidth: float, level: float
+) -> tuple[float, float, LoadDoubt] | None:
+    """Loads with the usual ones where they are not known, and the doubt about these.
+
+    Parameters
+    ----------
+    predictor : whose usual loads they are; the result is None if it has none.
+    cpu, bandwidth : share of a processor, and Mbit/s, NaN where not known.
+    level : of the intervals.
+
+    Examples
+    --------
+    >>> from metasched.predictors.robust.predictor import RobustPredictor
+    >>> from metasched.records import Run
+    >>> runs = [Run("cg", "c", 100 * k, 2, 0.2 + 0.1 * k, 90.0, 1.0 * k) for k in range(1, 6)]
+    >>> cpu, bandwidth, doubt = with_usual_loads(RobustPredictor("cg", "c").fit(runs), math.nan, 60.0, 0.9)
+    >>> round(cpu, 2), bandwidth, doubt.cpu.round(2).tolist(), doubt.bandwidth.tolist()
+    (0.5, 60.0, [0.58, 1.73], [1.0, 1.0])
+    """
+    usual = usual_loads(predictor)
+    if usual is None:
+        return None
+    cpu, of_cpu = _known_or_usual(cpu, usual[0], level, most=1.0)
+    bandwidth, of_bandwidth = _known_or_usual(bandwidth, usual[1], level)
+    return cpu, bandwidth, LoadDoubt(of_cpu, of_bandwidth)
+
+
+def _known_or_usual(load: float, usual: UsualLoad, level: float, most: float = math.inf) -> tuple[float, Floats]:
+    """A load, or the usual one if it is NaN, and its interval of a level, up to the most, as factors of it: (2,)."""
+    if not math.isnan(load):
+        return load, np.ones(2)
+    reach = usual.spread * float(scipy.special.ndtri((1.0 + level) / 2.0))
+    return usual.median, np.minimum(np.exp(np.array([-reach, reach])), most / usual.median)
 
 
 def widened(found: Predictions, at_ends: Floats) -> Predictions:

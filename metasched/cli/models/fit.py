@@ -17,9 +17,10 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.abilities import by_process, check_depends, energy_predictor
+from metasched.predictors.abilities import by_process, check_depends, energy_predictor, under
 from metasched.predictors.contract import Learned, Predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
+from metasched.predictors.load_doubt import LoadDoubt, predict_one
 from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.records import InputError, Prediction, Request, Run, check_level
 from metasched.store.files.campaigns import read_campaign
@@ -143,28 +144,31 @@ def predict(
 ) -> None:
     """Predict the execution time of one run, with its interval, and its energy if runs with energy were learned.
 
-    The usual loads are the medians of the model's runs; those of free nodes if none were measured.
+    The usual loads are the medians of the model's runs; those of free nodes if none were measured. The interval of a
+    robust model then includes how much the loads vary.
     """
     check_level("--level", level)
     settings = stated.settings(frequency)
     known = options.on_one_platform(read_model(model), platform)
     check_depends(known, settings)
     cpus, links = options.numbers("--cpu", cpu), options.numbers("--bandwidth", bandwidth)
-    expected = options.loads_to_expect(known, min(cpus, default=None), min(links, default=None))
-    request = Request(problem_size, processors, *expected, settings)
+    available_cpu, available_bandwidth, doubt = options.loads_to_expect(
+        known, min(cpus, default=None), min(links, default=None), level
+    )
+    request = Request(problem_size, processors, available_cpu, available_bandwidth, settings)
     if max(len(cpus), len(links)) > 1:
-        found = _predict_processes(known, request, cpus or expected[:1], links or expected[1:], level)
+        found = _predict_processes(known, request, cpus or (available_cpu,), links or (available_bandwidth,), level)
     else:
-        found = known.predict(request, level)
+        found = _predict_one(known, request, level, doubt)
     metered = energy_predictor(known)
-    joules = None if metered is None else metered.predict(request, level)
+    joules = None if metered is None else _predict_one(metered, request, level, doubt)
     if joules is None and entry is not None:
         per_node = settings.processes_per_node and settings.processes_per_node * settings.threads
         joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads, per_node)
         found = replace(found, warnings=(*found.warnings, *joules.warnings))
-    taken = [f"CPU {expected[0]:.3g}"] * (not cpus) + [f"{plain(expected[1])} Mbit/s"] * (not links)
+    taken = [f"CPU {available_cpu:.3g}"] * (not cpus) + [f"{plain(available_bandwidth)} Mbit/s"] * (not links)
     if as_json:
-        loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}
+        loads = {"available_cpu": available_cpu, "available_bandwidth": available_bandwidth}
         measured: dict[str, Any] = {}
         if joules is not None:
             measured["energy"] = {"value": joules.execution_time, "interval": joules.interval.as_dict()}
@@ -180,9 +184,17 @@ def predict(
             f"{plain(joules.execution_time)} J, {level:.0%} interval {least} J to {most} J; {watts} W on average"
         )
     if taken:
-        output.say(f"with {' and '.join(taken)}, the usual value{'s' * (len(taken) > 1)} of the runs")
+        varying = "" if doubt is None else "; the interval includes how much loads vary"
+        output.say(f"with {' and '.join(taken)}, the usual value{'s' * (len(taken) > 1)} of the runs{varying}")
     output.say(f"model: {found.model}")
     output.warn(found.warnings)
+
+
+def _predict_one(known: Predictor, request: Request, level: float, doubt: LoadDoubt | None) -> Prediction:
+    if doubt is None:
+        return known.predict(request, level)
+    asked, loads = under(known, request.settings), (request.available_cpu, request.available_bandwidth)
+    return predict_one(asked, request.problem_size, request.processors, *loads, level, doubt)
 
 
 def _predict_processes(

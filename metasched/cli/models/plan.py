@@ -62,7 +62,7 @@ def plan_verb(
     known = planner(under(read, stated.settings()))
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
-    links = options.loads_to_expect(known, cpu, bandwidth)[1]
+    _, links, _ = options.loads_to_expect(known, cpu, bandwidth, level)
     asked, possible = (
         [Request(n, p, cpu, links) for n, p in pairs]
         for pairs in _choices(getattr(known, "window", ()), problem_size, processors, runs_on, where=str(model))

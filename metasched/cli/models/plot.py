@@ -21,6 +21,7 @@ from metasched.predictors.abilities import check_depends, under
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, judged_groups
+from metasched.predictors.load_doubt import predict_many
 from metasched.records import InputError, check_above_zero, check_fraction, check_level
 from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.models import read_model
@@ -92,12 +93,13 @@ def scaling(
     settings = stated.settings()
     predictor = options.on_one_platform(read_model(model), platform)
     check_depends(predictor, settings)
-    cpu, bandwidth = options.loads_to_expect(predictor, cpu, bandwidth)
+    cpu, bandwidth, doubt = options.loads_to_expect(predictor, cpu, bandwidth, level)
     check_above_zero("--problem-size", problem_size)
     check_fraction("--cpu", cpu)
     check_above_zero("--bandwidth", bandwidth)
     counts = np.unique(np.geomspace(1, processors, 24).round().astype(int))
-    many = under(predictor, settings).predict_many(problem_size, counts, cpu, bandwidth, level)
+    loads = np.full(counts.shape, cpu), np.full(counts.shape, bandwidth)
+    many = predict_many(under(predictor, settings), problem_size, counts, *loads, level, doubt)
     defined = np.isfinite(many.execution_time)
     if not defined.any():
         raise InputError(f"no model in {model} is defined for these conditions")

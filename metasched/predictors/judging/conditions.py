@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import UsualLoad, under, usual_loads
+from metasched.predictors.abilities import under
 from metasched.predictors.contract import Predictor
-from metasched.predictors.load_doubt import LoadDoubt, predict_one
+from metasched.predictors.load_doubt import LoadDoubt, predict_one, with_usual_loads
 from metasched.records import InputError, Prediction, Request, Run
 from monitors.forecasters.fixed_point import solve_horizon
 from monitors.forecasters.sets import LEVEL, forecast_sets
@@ -54,22 +52,11 @@ def observed(run: Run, predictor: Predictor, level: float) -> Expected:
     >>> observed(Run("cg", "c8", 100, 2, 0.5, 80.0, 3.0), RidgeQuadratic(), 0.9).request.available_cpu
     0.5
     """
-    usual = usual_loads(predictor)
-    if run.measured or usual is None:
+    usual = None if run.measured else with_usual_loads(predictor, run.min_avg_avail_cpu, run.min_avg_avail_bw, level)
+    if usual is None:
         return Expected(run.request)
-    cpu, of_cpu = _replaced(run.min_avg_avail_cpu, usual[0], level)
-    bandwidth, of_bandwidth = _replaced(run.min_avg_avail_bw, usual[1], level)
-    of_cpu = np.minimum(of_cpu, 1.0 / cpu)  # Nothing is more available than a whole processor.
-    request = Request(run.problem_size, run.processors, cpu, bandwidth, run.settings)
-    return Expected(request, LoadDoubt(of_cpu, of_bandwidth))
-
-
-def _replaced(load: float, usual: UsualLoad, level: float) -> tuple[float, Floats]:
-    """A load, or the usual one if it is NaN, and its interval of a level as factors of it, shape (2,)."""
-    if not math.isnan(load):
-        return load, np.ones(2)
-    reach = usual.spread * float(scipy.special.ndtri((1.0 + level) / 2.0))
-    return usual.median, np.exp(np.array([-reach, reach]))
+    cpu, bandwidth, doubt = usual
+    return Expected(Request(run.problem_size, run.processors, cpu, bandwidth, run.settings), doubt)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import call, refusal
 
@@ -341,6 +342,32 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     assert "with CPU 0.5 and 10000 Mbit/s, the usual values of the runs" in found[3]
     assert "with 10000 Mbit/s, the usual value of the runs" in found[4]
     assert "with CPU 0.5, the usual value of the runs" in found[5]
+
+
+def test_intervals_hold_the_loads_that_are_not_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    table, model = tmp_path / "runs.csv", tmp_path / "m.json"
+    rows = [
+        f"cg,c8,{n},{p},{cpu},1000,{2e-3 * n / (p * cpu) * noise}"
+        for n in range(100, 900, 100)
+        for p in (1, 2, 4, 8)
+        for cpu, noise in [(draw.uniform(0.3, 1.0), draw.lognormal(0.0, 0.03))]
+    ]
+    header = "application,cluster,problem_size,processors,min_avg_avail_cpu,min_avg_avail_bw,execution_time"
+    table.write_text("\n".join([header, *rows]) + "\n")
+    asked = ("predict", str(model), "--problem-size", "500", "--processors", "4", "--json")
+    assert call(capsys, "fit", str(table), "-o", str(model))[0] == 0
+    without = json.loads(call(capsys, *asked)[1])
+    usual = without["loads"]["available_cpu"]
+    given = json.loads(call(capsys, *asked, "--cpu", str(usual), "--bandwidth", "1000")[1])
+    assert without["execution_time"] == given["execution_time"]
+    times = 2e-3 * 500 / (4 * draw.uniform(0.3, 1.0, 500))
+
+    def held(answer: dict[str, Any]) -> float:
+        low, high = answer["interval"]["low"], answer["interval"]["high"]
+        return float(np.mean((times >= low) & (times <= high)))
+
+    assert (held(without) > 0.85, held(given) < 0.3) == (True, True)
 
 
 @pytest.mark.parametrize("lacks", ["cluster", "min_avg_avail_bw"])
