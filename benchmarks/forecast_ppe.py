@@ -19,9 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.testbed.catalogue import DESIGN
 from metasched.predictors.contract import Predictor
-from metasched.predictors.judging.conditions import Conditions, Expected, Forecast, observed
+from metasched.predictors.judging.conditions import Conditions, Forecast, observed
 from metasched.predictors.judging.evaluation import follow_under
 from metasched.predictors.judging.groups import groups
+from metasched.predictors.load_doubt import Expected
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Request, Run
 from metasched.store.files.campaigns import read_campaign

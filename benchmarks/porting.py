@@ -21,8 +21,9 @@ from rich.table import Table
 
 from benchmarks.testbed.catalogue import JUDGED
 from benchmarks.testbed.clusters import CLUSTERS
-from metasched.predictors.judging.conditions import observed, predict
+from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.load_doubt import predict_expected
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.port import port
 from metasched.predictors.porting.predictor import PortedPredictor
@@ -79,7 +80,7 @@ def judge(
     idle_there, idle_here = (_idle(campaigns, application, cluster) for cluster in (reference, target))
     without, ported = (port(model, idle_there, idle_here, sharing) for sharing in (None, nodes))
     before = [
-        Evaluation(tuple(Outcome(run, predict(each, observed(run, each, LEVEL), LEVEL)) for run in asked))
+        Evaluation(tuple(Outcome(run, predict_expected(each, observed(run, each, LEVEL), LEVEL)) for run in asked))
         for each in (without, ported)
     ]
     after = Evaluation(tuple(follow(ported, asked, observed, LEVEL))[LEARNED:])

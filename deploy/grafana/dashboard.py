@@ -6,6 +6,7 @@ The library is Grafana's own, and in the extra ``test``.
 from __future__ import annotations
 
 import json
+from string import ascii_uppercase
 
 from grafana_foundation_sdk.builders.common import VizLegendOptions, VizTooltipOptions
 from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, DatasourceVariable
@@ -79,7 +80,7 @@ def panel(number: int, title: str, unit: str, queries: dict[str, str]) -> Panel:
     found = Panel().id(number).title(title).datasource(PROMETHEUS).unit(unit).min(0).span(WIDTH).height(HEIGHT)
     found.legend(VizLegendOptions().display_mode(LegendDisplayMode.LIST).show_legend(True))
     found.tooltip(VizTooltipOptions().mode(TooltipDisplayMode.MULTI))
-    for letter, (legend, query) in zip("ABCDEF", queries.items(), strict=False):
+    for letter, (legend, query) in zip(ascii_uppercase, queries.items(), strict=False):
         found.with_target(Dataquery().ref_id(letter).expr(query).legend_format(legend))
     return found
 

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import UsualLoad, expect_few, usual_loads
+from metasched.predictors.abilities import UsualLoad, expect_few, under, usual_loads
 from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import Interval, Prediction, Request
 
@@ -94,6 +94,14 @@ class LoadDoubt:
         """Those of one set, (2,), without arrays: of CPU and of bandwidth at each point of :meth:`ends`."""
         of_cpu, of_bandwidth = self._factors
         return list(zip(of_cpu.tolist(), of_bandwidth.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A request, and the uncertainty of its two minima; None if they are known."""
+
+    request: Request
+    doubt: LoadDoubt | None = None
 
 
 def with_usual_loads(
@@ -210,6 +218,20 @@ def predict_one(
         return found
     ends = [(processors, cpu * of_cpu, bandwidth * of_bandwidth) for of_cpu, of_bandwidth in doubt.factors_of_one]
     return widen_one(found, expect_few(predictor, problem_size, ends))
+
+
+def predict_expected(predictor: Predictor, expected: Expected, level: float) -> Prediction:
+    """The same for a request with its settings."""
+    asked = expected.request
+    return predict_one(
+        under(predictor, asked.settings),
+        asked.problem_size,
+        asked.processors,
+        asked.available_cpu,
+        asked.available_bandwidth,
+        level,
+        expected.doubt,
+    )
 
 
 def predict_many(

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from metasched.predictors.energy.predictor import MeteredPredictor
-from metasched.predictors.judging.conditions import observed, predict
+from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import evaluate
 from metasched.predictors.judging.groups import Group
 from metasched.predictors.judging.peers import RidgeQuadratic
+from metasched.predictors.load_doubt import predict_expected
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 from tests.predictors.made import runs
@@ -69,7 +70,7 @@ def test_loads_that_no_run_measured_are_part_of_the_scatter() -> None:
     predictor = RobustPredictor().fit(bare)
     expected = observed(BARE, predictor, 0.9)
     assert expected.request == BARE.request
-    assert predict(predictor, expected, 0.9).interval == predictor.predict(BARE.request).interval
+    assert predict_expected(predictor, expected, 0.9).interval == predictor.predict(BARE.request).interval
 
 
 def test_what_learns_idle_loads_is_asked_with_them() -> None:

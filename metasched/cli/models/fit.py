@@ -17,10 +17,10 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.abilities import by_process, check_depends, energy_predictor, under
+from metasched.predictors.abilities import by_process, check_depends, energy_predictor
 from metasched.predictors.contract import Learned, Predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
-from metasched.predictors.load_doubt import LoadDoubt, predict_one
+from metasched.predictors.load_doubt import Expected, LoadDoubt, predict_expected
 from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.records import InputError, Prediction, Request, Run, check_level
 from metasched.store.files.campaigns import read_campaign
@@ -191,10 +191,7 @@ def predict(
 
 
 def _predict_one(known: Predictor, request: Request, level: float, doubt: LoadDoubt | None) -> Prediction:
-    if doubt is None:
-        return known.predict(request, level)
-    asked, loads = under(known, request.settings), (request.available_cpu, request.available_bandwidth)
-    return predict_one(asked, request.problem_size, request.processors, *loads, level, doubt)
+    return known.predict(request, level) if doubt is None else predict_expected(known, Expected(request, doubt), level)
 
 
 def _predict_processes(

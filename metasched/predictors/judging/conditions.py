@@ -8,38 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import under
 from metasched.predictors.contract import Predictor
-from metasched.predictors.load_doubt import LoadDoubt, predict_one, with_usual_loads
-from metasched.records import InputError, Prediction, Request, Run
+from metasched.predictors.load_doubt import Expected, LoadDoubt, with_usual_loads
+from metasched.records import InputError, Request, Run
 from monitors.forecasters.fixed_point import solve_horizon
 from monitors.forecasters.sets import LEVEL, forecast_sets
 
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A request, and the uncertainty of its two minima; None if they are known."""
-
-    request: Request
-    doubt: LoadDoubt | None = None
-
-
 #: Makes the request for a run about to be predicted, for intervals of a level.
 Conditions = Callable[[Run, Predictor, float], Expected]
-
-
-def predict(predictor: Predictor, expected: Expected, level: float) -> Prediction:
-    """Predict with an interval that includes the uncertainties of the model and of the loads."""
-    asked = expected.request
-    return predict_one(
-        under(predictor, asked.settings),
-        asked.problem_size,
-        asked.processors,
-        asked.available_cpu,
-        asked.available_bandwidth,
-        level,
-        expected.doubt,
-    )
 
 
 def observed(run: Run, predictor: Predictor, level: float) -> Expected:

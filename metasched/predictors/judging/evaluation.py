@@ -12,8 +12,9 @@ import numpy as np
 
 from metasched.predictors.abilities import energy_predictor, for_user
 from metasched.predictors.contract import Predictor
-from metasched.predictors.judging.conditions import Conditions, predict
+from metasched.predictors.judging.conditions import Conditions
 from metasched.predictors.judging.groups import Group
+from metasched.predictors.load_doubt import predict_expected
 from metasched.records import InputError, Prediction, Run
 
 #: The evaluated quantity: execution times (s), or energies (J) of the metered runs.
@@ -170,7 +171,7 @@ def follow_under(
         if quantity == "time" or run.energy is not None:
             # How long the loads count that are forecast is for the times to say, whatever is predicted with them.
             expected = [each(run, asked, level) for each in conditions]
-            yield tuple(Outcome(run, predict(answering, each, level), quantity) for each in expected)
+            yield tuple(Outcome(run, predict_expected(answering, each, level), quantity) for each in expected)
         if not learning:
             continue
         predictor.learn(run)

@@ -261,8 +261,8 @@ class SettingColumns:
         cell = column.value(settings)
         far = 2.0 if column.kind == "range" else math.log(FAR)  # of a range, its own length
         far += ROUNDING
-        inside = not (cell > high + far or cell < low - far)  # also where none is given
-        if column.kind == "word" or inside or math.isinf(cell):
+        # It is not finite where none is given, or one that was never learned.
+        if column.kind == "word" or not math.isfinite(cell) or low - far <= cell <= high + far:
             return ""
         value, least, most = (column.number(each) for each in (cell, low, high))
         return f"{column.name} {value:g} is far {'above' if cell > high else 'below'} the {least:g} to {most:g} learned"

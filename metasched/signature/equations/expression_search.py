@@ -20,14 +20,12 @@ from metasched.signature.equations.expressions import (
     factor_value,
 )
 from metasched.signature.equations.nearness import ROUNDING, exact, level, plain, tidy
-from metasched.signature.equations.share_search import blocks, products
+from metasched.signature.equations.share_search import FEW, blocks, products
 
 #: How many of the simplest atoms are tried in pairs.
 MOST_PAIRED = 26
 #: How many of them are tried in sums modulo a side, and on how many rows before on all.
 MOST_SUMMED, TRIED_FIRST = 12, 16
-#: On how many rows candidates are tried before on more, where these are thousands.
-FEW = 3
 
 
 @cache

@@ -20,7 +20,7 @@ SHARES = (*UNEQUAL_SHARES, *LEVEL_SHARES)
 MOST_SHARED = 2_049
 #: How many sizes of something that is dealt out along one are tried.
 MOST_TOTALS = 4_096
-#: On how many rows lengths are tried before on more, and on how many before on all.
+#: On how many rows candidates are tried before on more, and lengths on how many before on all.
 FEW, PICKED = 3, 60
 
 

@@ -112,7 +112,7 @@ def test_each_run_is_predicted_before_it_is_learned_under_every_condition(
         asked.append((len(predictor.learned), expected, level))
         return Prediction(1.0, Interval(1.0, 1.0, level), "m")
 
-    monkeypatch.setattr(evaluation, "predict", predict)
+    monkeypatch.setattr(evaluation, "predict_expected", predict)
     conditions = [lambda one, _, level: ("first", one.execution_time), lambda one, _, level: ("second", level)]
     predictor = Noting()
     predictor.fit([run(7.0)])
@@ -133,7 +133,7 @@ def test_groups_are_fitted_each_anew_and_their_outcomes_stand_one_behind_the_oth
 
     moments = iter([1.0, 3.0, 10.0, 10.5])
     monkeypatch.setattr(evaluation, "time", type("Clock", (), {"perf_counter": lambda: next(moments)}))
-    monkeypatch.setattr(evaluation, "predict", lambda *_: Prediction(1.0, Interval(1.0, 1.0, 0.9), "m"))
+    monkeypatch.setattr(evaluation, "predict_expected", lambda *_: Prediction(1.0, Interval(1.0, 1.0, 0.9), "m"))
     made, shown = [], []
 
     def make(group: Group) -> Noting:
@@ -152,7 +152,7 @@ def test_groups_are_fitted_each_anew_and_their_outcomes_stand_one_behind_the_oth
 def test_energy_is_judged_only_where_it_was_learned_and_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     from metasched.predictors.judging import evaluation
 
-    monkeypatch.setattr(evaluation, "predict", lambda *_: Prediction(1.0, Interval(1.0, 1.0, 0.9), "m"))
+    monkeypatch.setattr(evaluation, "predict_expected", lambda *_: Prediction(1.0, Interval(1.0, 1.0, 0.9), "m"))
     predictor = Noting()
     with pytest.raises(InputError, match=r"^the noting method has learned no energy, expected train rows with"):
         next(follow_under(predictor, [run(1.0)], [], quantity="energy"))  # type: ignore[arg-type]

@@ -9,8 +9,9 @@ import pytest
 from metasched.predictors.contract import Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
-from metasched.predictors.judging.conditions import observed, predict
+from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.load_doubt import predict_expected
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.port import as_reference, port, port_to_each
 from metasched.predictors.porting.trust import trust
@@ -31,7 +32,9 @@ def ported(reference):
 
 
 def judged(predictor, runs) -> Evaluation:
-    return Evaluation(tuple(Outcome(run, predict(predictor, observed(run, predictor, 0.9), 0.9)) for run in runs))
+    return Evaluation(
+        tuple(Outcome(run, predict_expected(predictor, observed(run, predictor, 0.9), 0.9)) for run in runs)
+    )
 
 
 def test_a_run_of_the_target_that_cannot_be_computed_with_is_refused(ported) -> None:
