@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from metasched.client.connection import DeniedError
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.records import InputError
@@ -59,38 +57,36 @@ def estimates(
     Notes
     -----
     Where the job could start now the prediction is for the nodes that it would be placed on. Where it has to wait
-    it is unknown which nodes will be free, so it is for what the partition's nodes have to spare on average now.
+    it is unknown which nodes will be free, so it is what the daemon answers a grid of sites in that case.
     """
-    known = {(each["scheduler"], each["partition"]): each for each in ask("GET", "/v1/clusters", None)}
-    found = []
-    for (cluster, name), wait in waits.items():
-        partition = known.get((cluster, name))
-        up = [node for node in partition["nodes"] if node["up"]] if partition else []
-        if partition is None or not up:
-            continue
+    job = {"application": application, "problem_size": problem_size, "processors": [processors]}
+    found, waiting = [], dict[tuple[str, str], float]()
+    for place, wait in waits.items():
         seconds = float(wait.at(processors))
-        placed = None
         if not seconds:
-            question = {"application": application, "problem_size": problem_size, "scheduler": cluster,
-                        "partitions": [name], "processors": [processors], "trial": True}  # fmt: skip
-            answer = ask("POST", "/v1/placements", question)
-            placed = answer["placement"] if answer["placed"] else None
-        if placed is not None:
-            found.append(Estimate(cluster, name, seconds, _seconds(placed["execution_time"]), str(answer["nodes"])))
-            continue
-        cpu, bandwidth = (
-            float(np.mean([node[kind] for node in up])) for kind in ("available_cpu", "available_bandwidth")
-        )
-        question = {"application": application, "cluster": partition["platform"], "problem_size": problem_size,
-                    "processors": processors, "available_cpu": cpu, "available_bandwidth": bandwidth}  # fmt: skip
-        try:
-            predicted = ask("POST", "/v1/predictions", question)
-        except DeniedError:
-            raise
-        except InputError:
-            continue  # no model there
-        found.append(Estimate(cluster, name, seconds, _seconds(predicted["execution_time"])))
+            cluster, name = place
+            here = {"scheduler": cluster, "partitions": [name], "trial": True}
+            answer = ask("POST", "/v1/placements", job | here)
+            if answer["placed"]:
+                time = _seconds(answer["placement"]["execution_time"])
+                found.append(Estimate(cluster, name, seconds, time, str(answer["nodes"])))
+                continue
+        waiting[place] = seconds
+    times = _later(ask, job) if waiting else {}
+    found += [Estimate(*place, waiting[place], times[place]) for place in waiting if place in times]
     return sorted(found, key=lambda each: each.completion)
+
+
+def _later(ask: Ask, job: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """The execution time (s) of a job that has to wait, by cluster and partition; empty where there is no model."""
+    try:
+        answer = ask("POST", "/v1/rankings", {**job, "later": True, "top": 1})
+    except DeniedError:
+        raise
+    except InputError:
+        return {}
+    places = {name: (each["scheduler"], each["partition"]) for name, each in answer["clusters"].items()}
+    return {places[each["cluster"]]: _seconds(each["execution_time"]) for each in answer["later"]}
 
 
 def _seconds(value: Any) -> float:

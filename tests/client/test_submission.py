@@ -45,25 +45,22 @@ class Daemon:
 
     def __init__(self, *clusters: Cluster, **times: float) -> None:
         self.times, self.asked = times, []
-        node = {"up": True, "available_cpu": 0.5, "available_bandwidth": 80.0}
-        down = {"up": False, "available_cpu": 0.1, "available_bandwidth": 10.0}
-        self.clusters = [
-            {"scheduler": each.name, "partition": part.name, "platform": part.platform, "nodes": [node, node, down]}
-            for each in clusters
-            for part in each.all
-        ]
+        self.parts = {part.state.name: part for each in clusters for part in each.all}
 
     def __call__(self, method: str, path: str, document: Any) -> Any:
-        if path == "/v1/clusters":
-            return self.clusters
         self.asked.append((path, document))
         if path == "/v1/placements":
             time = self.times.get(document["partitions"][0])
             placement = None if time is None else {"execution_time": time}
             return {"placed": time is not None, "placement": placement, "nodes": "n1"}
-        if document["cluster"] not in self.times:
+        if not self.times:
             raise InputError("no model")
-        return {"execution_time": self.times[document["cluster"]]}
+        return {
+            "clusters": {name: {"scheduler": each.scheduler, "partition": each.name}
+                         for name, each in self.parts.items()},
+            "later": [{"cluster": name, "wait": 7.0, "execution_time": self.times[each.platform]}
+                      for name, each in self.parts.items() if each.platform in self.times],
+        }  # fmt: skip
 
 
 def chosen(
@@ -124,7 +121,7 @@ def test_a_daemon_that_denies_an_answer_is_not_taken_for_one_without_a_model() -
     daemon = Daemon(FAST, SLOW, east=30.0, slow=100.0)
 
     def denying(method: str, path: str, document: Any) -> Any:
-        if path == "/v1/predictions":
+        if path == "/v1/rankings":
             raise DeniedError("too many requests")
         return daemon(method, path, document)
 
@@ -135,10 +132,11 @@ def test_a_daemon_that_denies_an_answer_is_not_taken_for_one_without_a_model() -
 def test_what_the_daemon_is_asked_and_what_it_may_answer() -> None:
     daemon = Daemon(FAST, east=30.0)
     estimates(daemon, "cg", 1400.0, 4, {("east", "fast"): QueueWait.always(50.0), ("gone", "p"): QueueWait.always(0.0)})
+    job = {"application": "cg", "problem_size": 1400.0, "processors": [4]}
     assert daemon.asked == [
-        ("/v1/predictions", {"application": "cg", "cluster": "east", "problem_size": 1400.0, "processors": 4,
-                             "available_cpu": 0.5, "available_bandwidth": 80.0}),
-    ]  # fmt: skip
+        ("/v1/placements", job | {"scheduler": "gone", "partitions": ["p"], "trial": True}),
+        ("/v1/rankings", job | {"later": True, "top": 1}),
+    ]
     for wrong in (0.0, -1.0, float("inf"), float("nan"), True, "5", None):
         with pytest.raises(ValueError, match="is not a time, expected a number of seconds"):
             estimates(Daemon(FAST, east=wrong), "cg", 1400.0, 4, {("east", "fast"): QueueWait.always(50.0)})  # type: ignore[arg-type]

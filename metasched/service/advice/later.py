@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads, expected
+from metasched.placement.ranking.preparation import LEAST_HORIZON, at_its_own_horizon
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Prediction, Request, Settings
+from metasched.predictors.load_doubt import predict_one
+from metasched.records import InputError, Prediction
 from metasched.service.advice.advisor import Placer, usable_for
 from metasched.service.schemas import RankIn
 from metasched.service.state.lent_models import WithLent
@@ -23,19 +28,23 @@ from metasched.service.state.queues import Queues
 COUNTS = 8
 
 
-def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, queues: Queues) -> list[dict[str, Any]]:
+def later(
+    asked: RankIn, view: View, models: Models | WithLent, placer: Placer, queues: Queues, now: float
+) -> list[dict[str, Any]]:
     """The number of processors with the earliest completion in each partition, after the jobs there.
 
-    It is unknown which nodes will be free then, so the run is predicted for what the partition's nodes have to spare
-    on average now.
+    It is unknown which nodes will be free then, so the run is predicted for what the partition's nodes are expected to
+    have to spare on average until its end, with forecasts and stale measurements as in rankings. Jobs that were placed
+    just now are ahead in the queue.
 
     Parameters
     ----------
     asked : the question.
     view : partitions and loads.
     models : predictors.
-    placer : knows what applications demand.
+    placer : knows the loads to come, and what applications demand.
     queues : of the schedulers.
+    now : the time (s).
 
     Raises
     ------
@@ -49,18 +58,13 @@ def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, 
         if each.scheduler and (not asked.clusters or each.state.name in asked.clusters)
     ]
     known = models.on(asked.application, usable, asked.settings)
+    loads = replace(placer.loads(now, forecast=asked.forecast), stale_after=asked.stale_after)
     found = []
     for each in usable:
         predictor = known.get(each.state.name)
-        if predictor is None or not each.state.up.any():
-            continue
-        options = [
-            _wait(asked, each, predictor, processors, queues)
-            for processors in _counts(constraints, each, asked.threads)
-        ]
-        sound = [option for option in options if option is not None]
-        if sound:
-            found.append(min(sound, key=lambda option: option["wait"] + option["execution_time"]))
+        if predictor is not None and each.state.up.any():
+            best = _earliest(asked, each, predictor, _counts(constraints, each, asked.threads), loads, queues)
+            found += [] if best is None else [best]
     return found
 
 
@@ -100,14 +104,30 @@ def _counts(constraints: Constraints, partition: Partition, threads: int) -> lis
     return doubled[-COUNTS:]
 
 
+def _earliest(
+    asked: RankIn, partition: Partition, predictor: Predictor, counts: Iterable[int], loads: Loads, queues: Queues
+) -> dict[str, Any] | None:
+    """The number of processes with the earliest completion; None if the job cannot run with any."""
+
+    def completion(option: dict[str, Any] | None) -> float:
+        return LEAST_HORIZON if option is None else float(option["wait"] + option["execution_time"])
+
+    def best(horizon: float | None) -> dict[str, Any] | None:
+        state, _ = expected(partition.state, loads, horizon)
+        options = (_wait(asked, partition, state, predictor, processors, queues) for processors in counts)
+        return min((option for option in options if option is not None), key=completion, default=None)
+
+    return at_its_own_horizon(loads, best, completion)
+
+
 def _wait(
-    asked: RankIn, partition: Partition, predictor: Predictor, processors: int, queues: Queues
+    asked: RankIn, partition: Partition, state: ClusterState, predictor: Predictor, processors: int, queues: Queues
 ) -> dict[str, Any] | None:
     """The wait and the run with some processes, each with its threads; None if the job cannot run."""
-    state = partition.state
-    cpu, bandwidth = (float(np.mean(values[state.up])) for values in (state.available_cpu, state.available_bandwidth))
+    cpu, bandwidth = (float(np.mean(values[state.up])) for values in (state.effective_cpu, state.available_bandwidth))
     try:
-        prediction = predictor.predict(_request(asked, processors, cpu, bandwidth, asked.settings), asked.level)
+        doubt = state.doubt(processors, asked.level)
+        prediction = predict_one(predictor, asked.problem_size, processors, cpu, bandwidth, asked.level, doubt)
         if not math.isfinite(prediction.interval.high):
             return None
         limit = _limit(partition, prediction)
@@ -120,12 +140,6 @@ def _wait(
         "high": wait["high"], "execution_time": prediction.execution_time,
         "execution_low": max(prediction.interval.low, 0.0), "execution_high": prediction.interval.high,
     }  # fmt: skip
-
-
-def _request(asked: RankIn, processors: int, cpu: float, bandwidth: float, settings: Settings) -> Request:
-    return Request(
-        asked.problem_size, processors, min(max(cpu, LEAST_CPU), 1.0), max(bandwidth, LEAST_BANDWIDTH), settings
-    )
 
 
 def _limit(partition: Partition, prediction: Prediction) -> float:

@@ -137,7 +137,7 @@ async def rank(
     async with one:
         document = await run_in_threadpool(ranked, question, view, models, advisor, now)
         if question.later:
-            waits = await run_in_threadpool(later, question, view, models, advisor, queues)
+            waits = await run_in_threadpool(later, question, view, models, advisor, queues, now)
             document |= {"format": FORMAT, "version": __version__, "time": now, "later": waits,
                          "clusters": described(clusters, now),
                          "runs": lent_models.runs_of(question.application)}  # fmt: skip

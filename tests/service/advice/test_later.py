@@ -13,10 +13,11 @@ import pytest
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
-from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Placement, Prediction, Request, ResourceSet
+from metasched.placement.loads.counted import Forecast, Loads
+from metasched.placement.loads.forecast import RecordedLoads
+from metasched.records import InputError, Interval, Placement, Prediction, Request, ResourceSet
 from metasched.service.advice import recent
-from metasched.service.advice.later import _limit, _request, described, later
+from metasched.service.advice.later import _limit, described, later
 from metasched.service.advice.recent import RecentPlacements
 from metasched.service.schemas import RankIn
 
@@ -62,11 +63,19 @@ class Queued:
         return {"wait": 10.0 * processors, "low": 1.0 * processors, "high": 90.0 * processors}
 
 
-def asked_for(partitions: tuple[Partition, ...], question: RankIn, constraints: Constraints, known: Any) -> Any:
+def asked_for(
+    partitions: tuple[Partition, ...],
+    question: RankIn,
+    constraints: Constraints,
+    known: Any,
+    over: Forecast | None = None,
+) -> Any:
     models = SimpleNamespace(on=lambda application, usable, settings: {each.state.name: known for each in usable})
-    placer, queued = SimpleNamespace(constraints=lambda asked: constraints), Queued()
-    view = SimpleNamespace(partitions=partitions)
-    return later(question, view, models, placer, queued), queued.asked  # type: ignore[arg-type]
+    placer: Any = SimpleNamespace(
+        constraints=lambda asked: constraints, loads=lambda now, forecast: Loads(over if forecast else None, now=now)
+    )
+    queued, view = Queued(), SimpleNamespace(partitions=partitions)
+    return later(question, view, models, placer, queued, 1000.0), queued.asked  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -152,13 +161,56 @@ def test_a_job_asks_for_what_it_hardly_exceeds_within_the_partitions_limit(
         assert _limit(partition(time_limit=most), prediction) == expected
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [((0.5, 40.0), (0.5, 40.0)), ((0.0, 0.0), (LEAST_CPU, LEAST_BANDWIDTH)), ((1.5, 1e5), (1.0, 1e5))],
-)
-def test_what_is_to_spare_is_a_sound_request(given: tuple[float, float], expected: tuple[float, float]) -> None:
-    request = _request(RankIn(application="cg", problem_size=7.0), 3, *given, DEFAULT_SETTINGS)
-    assert request == Request(7.0, 3, *expected, DEFAULT_SETTINGS)
+class Sensitive:
+    """100 s by the processors and the CPU that there is."""
+
+    def predict(self, request: Request, level: float) -> Prediction:
+        """Exactly that, with a model that is in no doubt."""
+        time = 100.0 / request.processors / request.available_cpu
+        return Prediction(time, Interval(time, time, level), "")
+
+    def expect_many(self, problem_size: float, processors: Any, cpu: Any, bandwidth: Any) -> Any:
+        """The same for arrays."""
+        return 100.0 / np.asarray(processors) / cpu + 0.0 * bandwidth
+
+
+def time_of(state: ClusterState, over: Forecast | None = None, **asked: Any) -> tuple[float, float, float]:
+    """What one process needs in a partition where it has to wait, with the ends of the interval."""
+    question = RankIn(application="cg", problem_size=700.0, processors=[1], **asked)
+    constraints = Constraints(processors=(1,))
+    ((found,), _) = asked_for((partition(state=state),), question, constraints, Sensitive(), over)
+    return found["execution_time"], found["execution_low"], found["execution_high"]
+
+
+def test_a_silent_node_has_no_more_to_spare_than_the_lower_quartile_of_the_others() -> None:
+    state = replace(STATE, age=np.array([0.0, 0.0, 900.0]), available_cpu=np.array([0.5, 0.5, 1.0]))
+    assert time_of(state)[0] == pytest.approx(200.0)
+    assert time_of(state, stale_after=1000.0)[0] == pytest.approx(150.0)
+
+
+def test_nodes_are_as_fast_as_they_are() -> None:
+    assert time_of(replace(STATE, available_cpu=np.full(3, 0.5), speed=np.full(3, 0.5)))[0] == pytest.approx(400.0)
+
+
+def test_what_is_to_spare_is_forecast_until_the_end_of_the_run_and_the_interval_includes_its_doubt() -> None:
+    time = np.arange(0.0, 1000.0, 10.0)
+    busy = np.where(np.arange(100) % 20 < 10, 0.9, 0.1)[:, None] * np.ones(3)
+    recorded = RecordedLoads(time, STATE.nodes, busy, np.full((100, 3), 50.0), now=990.0)
+    horizons: list[float] = []
+
+    def over(cluster: ClusterState, horizon: float) -> ClusterState:
+        horizons.append(horizon)
+        return recorded(cluster, horizon)
+
+    measured = replace(STATE, available_cpu=np.full(3, 0.9))
+    now = 100.0 / 0.9
+    assert time_of(measured, over, forecast=False) == pytest.approx((now, now, now))
+    assert not horizons
+    time_then, low, high = time_of(measured, over)
+    assert time_then > 1.3 * now
+    assert low < 0.99 * time_then
+    assert high > 1.01 * time_then
+    assert horizons[-1] == pytest.approx(10.0 + time_then, rel=0.2)
 
 
 def test_clusters_are_described_by_their_processors_and_the_age_of_their_schedulers_report() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from metasched.client.completion import estimates
 from metasched.history.queue import QueuedJob
 from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
@@ -50,6 +53,20 @@ def test_a_site_where_all_is_taken_says_how_long_the_job_would_wait(daemon: Daem
     assert found.age is not None
     assert found.age >= 5.0
     assert (found.scheduler, found.partition) == ("c", "p")
+
+
+def test_a_client_that_knows_its_wait_takes_the_run_time_from_the_same_answer(
+    daemon: Daemon, client: TestClient
+) -> None:
+    def ask(method: str, path: str, document: object) -> Any:
+        answer = client.request(method, path, json=document, headers=as_(daemon, "scheduler"))
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    (waiting,) = ask("POST", "/v1/rankings", ASK)["later"]
+    (found,) = estimates(ask, "cg", 900.0, 2, {("c", "p"): QueueWait.always(60.0)})
+    assert (found.cluster, found.partition, found.nodes) == ("c", "p", "")
+    assert (found.wait, found.execution_time) == (60.0, waiting["execution_time"])
 
 
 def test_without_later_a_ranking_is_what_it_was(daemon: Daemon, client: TestClient) -> None:
