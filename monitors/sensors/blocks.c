@@ -73,31 +73,40 @@ static void compute(long turns)
     printf("compute,%.9e,,1,1,%ld\n", MPI_Wtime() - begin, 4 * turns);
 }
 
-static void failed(const char* name)
+static int failed(const char* name)
 {
   fprintf(stderr, "%s: %s\n", name, strerror(errno));
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  return 1;
 }
 
-static void file(const char* name, char* data, long size)
+/* Whether it failed, which it says. */
+static int file(const char* name, char* data, long size)
 {
   FILE* stream = fopen(name, "wbx"); /* never one that is there already */
   if (stream == NULL)
-    failed(name);
+    return failed(name);
   double begin     = MPI_Wtime();
   const int enough = fwrite(data, 1, size, stream) == (size_t)size;
   if (fclose(stream) || !enough) {
-    remove(name);
     failed(name);
+    remove(name);
+    return 1;
   }
   printf("write,%.9e,%ld,1,1,\n", MPI_Wtime() - begin, size);
   stream = fopen(name, "rb");
   begin  = MPI_Wtime();
-  if (stream == NULL || fread(data, 1, size, stream) != (size_t)size)
+  if (stream == NULL)
+    return failed(name);
+  if (fread(data, 1, size, stream) != (size_t)size) {
     failed(name);
+    fclose(stream);
+    remove(name);
+    return 1;
+  }
   printf("read,%.9e,%ld,1,1,\n", MPI_Wtime() - begin, size);
   fclose(stream);
   remove(name);
+  return 0;
 }
 
 /* On how many hosts the processes are. */
@@ -153,8 +162,15 @@ int main(int argc, char** argv)
         collective(sized[each], data, other, size);
       if (size * nodes <= most)
         collective("alltoall", data, other, size);
-      if (rank == 0 && strcmp(argv[2], "-"))
-        file(argv[2], data, size);
+      if (!strcmp(argv[2], "-"))
+        continue;
+      /* No MPI_Abort: after it, the launcher of Open MPI 4.1 sometimes does not end. */
+      int unable = rank == 0 && file(argv[2], data, size);
+      MPI_Bcast(&unable, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      if (unable) {
+        MPI_Finalize();
+        return rank == 0;
+      }
     }
     for (long turns = 1L << 16; turns <= 1L << 20; turns *= 2)
       compute(turns);

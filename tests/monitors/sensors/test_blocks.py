@@ -43,8 +43,9 @@ def test_a_file_that_is_there_already_is_kept(tmp_path: Path, monkeypatch: pytes
     program = compiled(SOURCE, "mpicc", OPTIONS)
     words = ["mpirun", "--oversubscribe"]
     for file in (kept, tmp_path / "nowhere" / "file", tmp_path):
-        with pytest.raises(ValueError, match=f"{file}: "):
+        with pytest.raises(ValueError, match=f"{file}: ") as refusal:
             measure(words, program, [2], [8], 1, str(file))
+        assert "MPI_ABORT" not in str(refusal.value)
     assert kept.read_text() == "results of years"
     found = measure(words, program, [2], [8], 1, str(tmp_path / "made"))
     assert {"read", "write"} <= {row.partition(",")[0] for row in found.splitlines()}
