@@ -24,10 +24,10 @@ def platform_xml(system: System) -> str:
     """The platform file of a system, version 4.1.
 
     A node is a host ``NAME-0``, ``NAME-1``, ... on a link of its own, full duplex; its processes communicate over the
-    loopback, which is the bus. A network is a zone. One below another is joined to it by a link of that other
-    one. An operation counts as a flop. Power is the property ``wattage_per_state`` of the plugin host_energy: idle, as
-    the load tends to none, and with all cores at work; between the last two it is a line. Failures are the property
-    ``lambda`` (1/s). Disks are left out.
+    loopback, which is the bus. A network is a zone, whose parts exchange messages over a link that none has to share.
+    One below another is joined to it by a link of that other one. An operation counts as a flop. Power is the property
+    ``wattage_per_state`` of the plugin host_energy: idle, as the load tends to none, and with all cores at work;
+    between the last two it is a line. Failures are the property ``lambda`` (1/s). Disks are left out.
 
     Raises
     ------
@@ -46,16 +46,25 @@ def platform_xml(system: System) -> str:
     roots = [network for network in system.networks if not network.within]
     if len(roots) != 1:
         raise InputError(f"no network connects {', '.join(network.name for network in roots)}")
+    _check_names(system)
+    platform = ElementTree.Element("platform", version="4.1")
+    _add_network(platform, system, roots[0])
+    ElementTree.indent(platform, " ")
+    return _HEAD + ElementTree.tostring(platform, encoding="unicode") + "\n"
+
+
+def _check_names(system: System) -> None:
+    """Refuse names that SimGrid refuses: of other characters, or given twice."""
     names = [*(network.name for network in system.networks), *(nodes.name for nodes in system.nodes)]
     for name in names:
         if not _NAME.fullmatch(name):
             raise InputError(f"the name {name!r} is not valid in SimGrid, expected letters, digits, '_', '.' and '-'")
         if names.count(name) > 1:
             raise InputError(f"two networks or nodes are called {name}, expected a name for each")
-    platform = ElementTree.Element("platform", version="4.1")
-    _add_network(platform, system, roots[0])
-    ElementTree.indent(platform, " ")
-    return _HEAD + ElementTree.tostring(platform, encoding="unicode") + "\n"
+        stem, _, last = name.rpartition("-")
+        for nodes in system.nodes:
+            if stem == nodes.name and (last == "router" or last in map(str, range(nodes.count))):
+                raise InputError(f"{name} is the name of a host or router of node {stem} too, expected another")
 
 
 def _add_network(parent: ElementTree.Element, system: System, network: Network) -> str:
@@ -75,12 +84,16 @@ def _add_network(parent: ElementTree.Element, system: System, network: Network) 
     for other in inner:
         line = _link(latency, bandwidth, "bandwidth", "latency")
         ElementTree.SubElement(zone, "link", {"id": f"{other.name}-uplink"} | line)
+    if len(ends) > 1:
+        # Nodes bring their links themselves; but SimGrid refuses empty routes. So all lead over one that nobody shares.
+        ElementTree.SubElement(zone, "link", {"id": f"{network.name}-switch"} | _switch(bandwidth))
     for (here, from_router, up), (there, to_router, down) in itertools.combinations(ends, 2):
         ways = {"src": here, "dst": there, "gw_src": from_router, "gw_dst": to_router}
         route = ElementTree.SubElement(zone, "zoneRoute", ways)
         for name, way in ((up, "UP"), (down, "DOWN")):
             if name:
                 ElementTree.SubElement(route, "link_ctn", id=name, direction=way)
+        ElementTree.SubElement(route, "link_ctn", id=f"{network.name}-switch")
     return ends[0][1]
 
 
@@ -91,6 +104,11 @@ def _router(nodes: Nodes) -> str:
 def _link(latency: float, bandwidth: float, fast: str, late: str) -> dict[str, str]:
     """Attributes of the full-duplex link at one end of a route, with half of the route's latency."""
     return {fast: f"{bandwidth:.9g}Bps", late: f"{latency / 2:.9g}s", "sharing_policy": "SPLITDUPLEX"}
+
+
+def _switch(bandwidth: float) -> dict[str, str]:
+    """Attributes of a link without latency on which every message has the whole bandwidth (bytes/s)."""
+    return {"bandwidth": f"{bandwidth:.9g}Bps", "latency": "0s", "sharing_policy": "FATPIPE"}
 
 
 def _add_nodes(zone: ElementTree.Element, nodes: Nodes, latency: float, bandwidth: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,6 +21,7 @@ from metasched.simulation.system import System
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.simulation import read_system
 
+FIGURE_2 = Path(__file__).parents[2] / "examples" / "simulation" / "figure2.toml"
 SYSTEM = """
 network = [
     { name = "wan", entry = "ethernet-100m" },
@@ -106,11 +108,21 @@ def test_every_two_parts_of_a_network_are_joined_by_known_routers_and_links(syst
     assert joined == set(map(frozenset, itertools.combinations(("c", "near", "far"), 2)))
 
 
+def test_no_route_between_two_kinds_of_nodes_of_one_network_is_empty(tmp_path: Path) -> None:
+    """SimGrid refuses platforms with empty routes."""
+    (tmp_path / "system.toml").write_text(SYSTEM.replace('network = "wan"', 'network = "near"'))
+    platform = ElementTree.fromstring(platform_xml(read_system(tmp_path / "system.toml")))
+    routes = {(route.get("src"), route.get("dst")): len(route) for route in platform.iter("zoneRoute")}
+    assert routes == {("a", "c"): 1, ("near", "far"): 3}
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         (('name = "far"', 'name = "f r"'), "the name 'f r' is not valid in SimGrid"),
         (('name = "b"', 'name = "near"'), "two networks or nodes are called near"),
+        (('name = "b"', 'name = "a-1"'), "a-1 is the name of a host or router of node a too"),
+        (('name = "b"', 'name = "a-router"'), "a-router is the name of a host or router of node a too"),
         (('within = "wan" },\n]', 'within = "" },\n]'), "no network connects wan, far"),
         (('device = "testbed-intel"', 'device = "ethernet-1g"'), "ethernet-1g has no T_min, speed or peak_double"),
         (('entry = "ethernet-1g"', 'entry = "i7-2600k"'), "i7-2600k has neither bandwidth nor T_p2p"),
@@ -123,6 +135,11 @@ def test_a_system_that_no_platform_can_hold_is_refused(tmp_path: Path, change: t
         platform_xml(read_system(tmp_path / "system.toml"))
 
 
+def test_names_that_no_host_has_are_free(tmp_path: Path) -> None:
+    (tmp_path / "system.toml").write_text(SYSTEM.replace('name = "b"', 'name = "a-2"'))
+    assert 'prefix="a-2-"' in platform_xml(read_system(tmp_path / "system.toml"))
+
+
 def test_a_network_on_which_long_messages_take_no_longer_has_no_bandwidth(system: System) -> None:
     near = next(each for each in system.networks if each.name == "near")
     endless = replace(near.entry, values={**near.entry.values, "K_p2p": Quantity(0.0, "s/B", "made")})
@@ -131,23 +148,39 @@ def test_a_network_on_which_long_messages_take_no_longer_has_no_bandwidth(system
         platform_xml(replace(system, networks=networks))
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("smpirun"), reason="SimGrid with SMPI is not installed")
-def test_messages_take_in_simgrid_what_the_slowest_level_that_they_cross_says(system: System, tmp_path: Path) -> None:
-    (tmp_path / "platform.xml").write_text(platform_xml(system))
+@pytest.fixture
+def seconds(tmp_path: Path) -> Callable[..., float]:
+    """How long 1 MiB takes in SimGrid from a host to another of a system's platform."""
+    if not shutil.which("smpirun"):
+        pytest.skip("SimGrid with SMPI is not installed")
     (tmp_path / "ping.c").write_text(PING)
     subprocess.run(["smpicc", "-O2", "ping.c", "-o", "ping"], cwd=tmp_path, check=True, timeout=60)
     options = ["--log=root.thres:error", "--cfg=smpi/simulate-computation:no", "--cfg=network/model:CM02"]
     options += ["--cfg=plugin:host_energy"]
 
-    def seconds(*hosts: str) -> float:
+    def measured(system: System, *hosts: str) -> float:
+        (tmp_path / "platform.xml").write_text(platform_xml(system))
         (tmp_path / "hosts").write_text("\n".join(hosts) + "\n")
         command = ["smpirun", "-np", "2", "-platform", "platform.xml", "-hostfile", "hosts", *options, "./ping"]
         done = subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True, text=True)
         return float(done.stdout)
 
+    return measured
+
+
+@pytest.mark.slow
+def test_messages_take_in_simgrid_what_the_slowest_level_that_they_cross_says(
+    system: System, seconds: Callable[..., float]
+) -> None:
     shown = answer(read_entry("galera-plus"), Block.p2p, data_size=2**20).value
-    assert seconds("a-0", "a-1") == pytest.approx(shown, rel=0.01)
-    assert seconds("b-0", "b-1") == pytest.approx(2**20 / 125e6, rel=0.01)
-    assert seconds("a-0", "b-0") == pytest.approx(2**20 / 12.5e6, rel=0.01)
-    assert seconds("a-0", "a-0") == pytest.approx(2**20 / 15.75e9, rel=0.01)
+    assert seconds(system, "a-0", "a-1") == pytest.approx(shown, rel=0.01)
+    assert seconds(system, "b-0", "b-1") == pytest.approx(2**20 / 125e6, rel=0.01)
+    assert seconds(system, "a-0", "b-0") == pytest.approx(2**20 / 12.5e6, rel=0.01)
+    assert seconds(system, "a-0", "c-0") == pytest.approx(2**20 / 12.5e6, rel=0.01)
+    assert seconds(system, "a-0", "a-0") == pytest.approx(2**20 / 15.75e9, rel=0.01)
+
+
+@pytest.mark.slow
+def test_simgrid_joins_two_kinds_of_nodes_of_one_network(seconds: Callable[..., float]) -> None:
+    system = read_system(FIGURE_2)
+    assert seconds(system, "master-0", "worker-2559") == pytest.approx(2**20 / 125e6, rel=0.01)
