@@ -335,14 +335,19 @@ static void add_list(Words* key, int64_t types, Work* computed)
   free(key->at);
 }
 
-// The bytes for each process; none where a process need not know them. All have one type, or each its own.
-static int64_t push_counts(Words* words, const int counts_[], MPI_Datatype type, const MPI_Datatype types[], int size,
-                           int known)
+// The bytes for each process, in the order of the world where all take part; none where a process need not know them.
+// All have one type, or each its own.
+static int64_t push_counts(Words* words, const int counts_[], MPI_Datatype type, const MPI_Datatype types[],
+                           MPI_Comm comm, int size, int known)
 {
-  int64_t sum = 0;
-  for (int i = 0; i < size; i++) {
-    const int64_t each = known ? bytes(counts_[i], types ? types[i] : type) : 0;
-    push(words, each);
+  const size_t first = words->size;
+  const int* world   = among(comm) || with_others ? NULL : members_of(comm).world;
+  int64_t sum        = 0;
+  for (int i = 0; i < size; i++)
+    push(words, 0);
+  for (int i = 0; known && i < size; i++) {
+    const int64_t each = bytes(counts_[i], types ? types[i] : type);
+    words->at[first + (size_t)(world ? world[i] : i)] = each;
     sum += each;
   }
   return sum;
@@ -356,9 +361,11 @@ static void exchanged(MPI_Comm comm, int in_place, const int out_counts[], MPI_D
   start_list(&key, ALLTOALLV, comm);
   const size_t sum = key.size;
   push(&key, 0);
-  key.at[sum] = in_place ? push_counts(&key, in_counts, in_type, in_types, members_of(comm).size, 1)
-                         : push_counts(&key, out_counts, out_type, out_types, members_of(comm).size, 1);
-  const int64_t all = push_counts(&got, in_counts, in_type, in_types, members_of(comm).size, 1);
+  // The key moves while it grows.
+  const int64_t sent = in_place ? push_counts(&key, in_counts, in_type, in_types, comm, members_of(comm).size, 1)
+                                : push_counts(&key, out_counts, out_type, out_types, comm, members_of(comm).size, 1);
+  key.at[sum]        = sent;
+  const int64_t all  = push_counts(&got, in_counts, in_type, in_types, comm, members_of(comm).size, 1);
   push(&key, all);
   for (size_t i = 0; i < got.size; i++)
     push(&key, got.at[i]);
@@ -382,7 +389,7 @@ COLLECTIVE(Allgatherv, Iallgatherv,
            (out, out_count, out_type, in, in_counts, in_at, in_type, comm), Words key = {0};
            start_list(&key, ALLGATHERV, comm);
            push(&key, out == MPI_IN_PLACE ? bytes(in_counts[own_rank(comm)], in_type) : bytes(out_count, out_type));
-           push_counts(&key, in_counts, in_type, NULL, members_of(comm).size, 1);
+           push_counts(&key, in_counts, in_type, NULL, comm, members_of(comm).size, 1);
            add_list(&key, 2, &computed))
 COLLECTIVE(Gatherv, Igatherv,
            (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
@@ -391,7 +398,7 @@ COLLECTIVE(Gatherv, Igatherv,
            start_list(&key, GATHERV, comm);
            push(&key, out == MPI_IN_PLACE ? bytes(in_counts[own_rank(comm)], in_type)
                                           : (root < 0 ? 0 : bytes(out_count, out_type)));
-           push_counts(&key, in_counts, in_type, NULL, members_of(comm).size, at_root(comm, root));
+           push_counts(&key, in_counts, in_type, NULL, comm, members_of(comm).size, at_root(comm, root));
            push(&key, world_rank(comm, root));
            add_list(&key, 2, &computed))
 COLLECTIVE(Scatterv, Iscatterv,
@@ -399,7 +406,7 @@ COLLECTIVE(Scatterv, Iscatterv,
             MPI_Datatype in_type, int root, MPI_Comm comm),
            (out, out_counts, out_at, out_type, in, in_count, in_type, root, comm), Words key = {0};
            start_list(&key, SCATTERV, comm);
-           push_counts(&key, out_counts, out_type, NULL, members_of(comm).size, at_root(comm, root));
+           push_counts(&key, out_counts, out_type, NULL, comm, members_of(comm).size, at_root(comm, root));
            push(&key, in == MPI_IN_PLACE ? bytes(out_counts[own_rank(comm)], out_type)
                                          : (root < 0 ? 0 : bytes(in_count, in_type)));
            push(&key, world_rank(comm, root));
@@ -415,7 +422,7 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter,
            (const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (out, in, in_counts, type, op, comm), Words key = {0};
            start_list(&key, REDUCESCATTER, comm);
-           push_counts(&key, in_counts, type, NULL, local_size(comm), 1);
+           push_counts(&key, in_counts, type, NULL, comm, local_size(comm), 1);
            push(&key, 0);
            add_list(&key, 1, &computed))
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, count, type, op, comm), Words key = {0};
