@@ -75,16 +75,17 @@ class PowerHistory(PrometheusServer):
         """
         deadline = time.monotonic() + self.timeout
         found: dict[str, Drawn] = {}
+        silent: list[str] = []
         apart: list[str] = []
         try:
             packages, memory = (self._series(each, start, end, deadline) for each in (_PACKAGES, _MEMORY))
             for node, counted in packages.items():
-                whole = len(memory.get(node, ())) == len(counted)
-                parts = [_of_counter(*each) for each in (*counted, *(memory[node] if whole else ()))]
-                known = [part for part in parts if part is not None]
-                if len(known) < len(parts):
+                own, its_memory = _known(counted), _known(memory.get(node, ()))
+                if len(own) < len(counted):
+                    silent += [node] * all(len(at) > 1 for at, _ in counted)
                     continue
-                added = _added("package+memory" if whole else "package", known)
+                whole = len(its_memory) == len(own)
+                added = _added("package+memory", own + its_memory) if whole else _added("package", own)
                 if added is None:
                     apart.append(node)
                 else:
@@ -95,8 +96,12 @@ class PowerHistory(PrometheusServer):
                     found[node] = Drawn("node", at, (watts[1:] + watts[:-1]) / 2.0)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
             return {}, one_line(error)
-        lost = ", ".join(node for node in apart if node not in found)
-        return found, one_line(f"the counters of {lost} were not scraped at the same time") if lost else ""
+        faults = [
+            f"the counters of {', '.join(lost)} {what}"
+            for nodes, what in ((silent, "tell no energy"), (apart, "were not scraped at the same time"))
+            if (lost := [node for node in nodes if node not in found])
+        ]
+        return found, one_line("; ".join(faults))
 
     def _series(self, metric: str, start: float, end: float, deadline: float) -> dict[str, list[tuple[Floats, Floats]]]:
         """Times and values of what a metric counts, by node: one series for each index of a part of the node."""
@@ -124,14 +129,19 @@ def _sound(at: Floats, watts: Floats) -> tuple[Floats, Floats]:
     return at[sound], watts[sound]
 
 
+def _known(counters: Sequence[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
+    """Edges and watts of those counters that tell any."""
+    return [part for each in counters if (part := _of_counter(*each)) is not None]
+
+
 def _of_counter(at: Floats, joules: Floats) -> tuple[Floats, Floats] | None:
-    """Edges and watts of a counter; None where it tells none."""
+    """Edges and watts of a counter; None where it tells none, as one that always reads 0."""
     length, moved = np.diff(at), np.diff(joules)
     if not len(length) or not np.all(length > 0):
         return None
     watts = moved / length
     sound = (watts >= 0.0) & (watts <= powercap.MOST_WATTS)
-    if not sound.any():
+    if not watts[sound].any():
         return None
     middle = (at[1:] + at[:-1]) / 2.0
     return at, np.where(sound, watts, np.interp(middle, middle[sound], watts[sound]))

@@ -15,6 +15,9 @@ from monitors.sensors.kernel_files import text_of
 
 #: Power above that of any zone (W): a counter with more has jumped.
 MOST_WATTS = 5000.0
+#: Seconds after which a counter that has not moved is broken: processors renew theirs every millisecond, emulated ones
+#: every second.
+STILL = 2.0
 
 
 class Powercap:
@@ -43,8 +46,9 @@ class Powercap:
         zones = sorted((root / "sys/class/powercap").glob("*-rapl:*"))
         named = {zone: text_of(zone / "name") for zone in zones}
         packages = [zone for zone, name in named.items() if name.startswith("package")]
-        # Memory counts only where every package tells its own: else some of it would be missing.
-        memory = [zone for zone, name in named.items() if name == "dram"]
+        # Memory counts only where every package tells its own: else some of it would be missing. One that reads 0 is
+        # not counted.
+        memory = [zone for zone, name in named.items() if name == "dram" and _Counter.of(zone).now()]
         whole = bool(packages) and len(memory) == len(packages)
         self._counters = [_Counter.of(zone) for zone in (*packages, *(memory if whole else ()))]
         if not self._counters:
@@ -54,23 +58,28 @@ class Powercap:
         self._clock, self._last = clock, clock()
 
     def read(self) -> float:
-        """Watts since the last reading, or since this was made; NaN where no time has passed.
+        """Watts since the last reading, or since this was made; NaN where that is no time, or a counter stood still.
 
         Raises
         ------
         OSError, ValueError : when a counter cannot be read: the next reading is of the time until now, too. ValueError
-            also when one has jumped: that time is lost.
+            also when one has jumped, or has not moved for more than :data:`STILL`: that time is lost.
         """
         # All are read before one is found wrong, so that the next watts are of the time since now; where one cannot be
         # read, they are of the time since they were read last.
         now, values = self._clock(), [counter.now() for counter in self._counters]
         elapsed, before = now - self._last, self._values
+        still = [
+            counter.path for counter, value, then in zip(self._counters, values, before, strict=True) if value == then
+        ]
+        if elapsed <= 0.0 or (still and elapsed <= STILL):
+            return float("nan")
         self._last, self._values = now, values
+        if still:
+            raise ValueError(f"{still[0]} has counted nothing for {elapsed:.3g} s")
         joules = [
             counter.joules(value - then) for counter, value, then in zip(self._counters, values, before, strict=True)
         ]
-        if elapsed <= 0.0:
-            return float("nan")
         for counter, each in zip(self._counters, joules, strict=True):
             if each > MOST_WATTS * elapsed:
                 raise ValueError(f"{counter.path} grew by {each:.6g} J in {elapsed:.3g} s")

@@ -118,12 +118,27 @@ def test_a_node_whose_counters_were_not_scraped_at_the_same_time_is_left_out_alo
     assert fault == "the counters of n1 were not scraped at the same time"
 
 
+def test_a_counter_that_counts_nothing_is_not_taken_for_one_of_what_draws_nothing() -> None:
+    series = {
+        "node_rapl_package_joules_total": [
+            ("n1:1 0", counted(80.0)), ("n1:1 1", counted(0.0)), ("n2:1 0", counted(60.0)), ("n3:1 0", counted(0.0)),
+        ],
+        "node_rapl_dram_joules_total": [("n2:1 0", counted(0.0))],
+        "ipmi_dcmi_power_consumption_watts": [("n3:2", [(NOW, 160.0), (NOW + 60.0, 160.0)])],
+    }  # fmt: skip
+    with serving(history(series)) as url:
+        drawn, fault = PowerHistory(url).drawn(NOW, NOW + 110.0)
+    assert {node: each.covers for node, each in drawn.items()} == {"n2": "package", "n3": "node"}
+    assert drawn["n2"].joules(NOW, NOW + 110.0) == pytest.approx(110.0 * 60.0)
+    assert fault == "the counters of n1 tell no energy"
+
+
 def test_too_few_scrapes_and_counters_that_jump_tell_nothing() -> None:
     one, wild = [(NOW, 5.0)], [(NOW, 0.0), (NOW + 10.0, 1e9)]
     every = [("n1:1", one), ("n2:1", wild), ("n3:1", counted(60.0)[:2])]
     with serving(history({"node_rapl_package_joules_total": every})) as url:
         drawn, fault = PowerHistory(url).drawn(NOW, NOW + 10.0)
-    assert ({*drawn}, fault) == ({"n3"}, "")
+    assert ({*drawn}, fault) == ({"n3"}, "the counters of n2 tell no energy")
     with serving(body("[1, 2]")) as url:
         found, fault = PowerHistory(url).drawn(NOW, NOW + 10.0)
     assert (found, bool(fault)) == ({}, True)

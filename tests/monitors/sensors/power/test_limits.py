@@ -23,7 +23,7 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def zone(name: str, number: str, counted: int = 0, most: str = "1000000000000") -> dict[str, str]:
+def zone(name: str, number: str, counted: int = 1, most: str = "1000000000000") -> dict[str, str]:
     folder = f"class/powercap/intel-rapl:{number}"
     return {f"{folder}/name": name, f"{folder}/energy_uj": f"{counted}", f"{folder}/max_energy_range_uj": most}
 
@@ -32,7 +32,7 @@ def zone(name: str, number: str, counted: int = 0, most: str = "1000000000000") 
     ("grown", "seconds", "watts"),
     [
         (5_000_000_000, 1.0, 5000.0), (5_000_000_001, 1.0, None), (2_500_000_000, 0.5, 5000.0), (3_000_000, 2.0, 1.5),
-        (0, 1.0, 0.0), (-1_000_000, 1.0, None), (5_000_000, 0.0, math.nan), (5_000_000, -1.0, math.nan),
+        (0, 2.0, math.nan), (-1_000_000, 1.0, None), (5_000_000, 0.0, math.nan), (5_000_000, -1.0, math.nan),
     ],
 )  # fmt: skip
 def test_a_package_draws_at_most_five_kilowatts(
@@ -68,7 +68,7 @@ def test_memory_counts_where_every_package_has_its_own(
         tree(tmp_path, zone(name, number))
     meter = Powercap(tmp_path, lambda: next(moments))
     for place, (name, number) in enumerate(zones, 1):
-        tree(tmp_path, zone(name, number, 1_000_000 * place))
+        tree(tmp_path, zone(name, number, 1 + 1_000_000 * place))
     assert (meter.covers, meter.read()) == (covers, pytest.approx(joules))
 
 

@@ -31,7 +31,7 @@ class Tree:
         for zone, name in zones.items():
             self.write(zone, "name", name)
             self.write(zone, "max_energy_range_uj", str(int(most * 1e6)))
-            self.write(zone, "energy_uj", "0")
+            self.write(zone, "energy_uj", "1")
 
     def write(self, zone: str, file: str, text: str) -> None:
         path = self.root / "sys/class/powercap" / zone / file
@@ -73,6 +73,40 @@ def test_a_counter_that_wraps_around_goes_on_counting(tmp_path: Path) -> None:
 def test_memory_of_only_some_packages_is_left_out(tmp_path: Path) -> None:
     Tree(tmp_path, {"intel-rapl:0": "package-0", "intel-rapl:0:0": "dram", "intel-rapl:1": "package-1"})
     assert Powercap(tmp_path).covers == "package"
+
+
+def test_memory_that_reads_0_is_not_counted_and_so_left_out(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {"intel-rapl:0": "package-0", "intel-rapl:0:0": "dram"})
+    assert Powercap(tmp_path).covers == "package+memory"
+    tree.write("intel-rapl:0:0", "energy_uj", "0")
+    assert Powercap(tmp_path).covers == "package"
+
+
+@pytest.mark.parametrize("reads", ["0", "5000000"])
+def test_a_package_that_counts_nothing_is_not_taken_for_one_that_draws_nothing(tmp_path: Path, reads: str) -> None:
+    tree, clock = Tree(tmp_path, {"intel-rapl:0": "package-0", "intel-rapl:1": "package-1"}), Clock()
+    tree.write("intel-rapl:1", "energy_uj", reads)
+    meter = Powercap(tmp_path, clock)
+    for _ in range(4):
+        clock.now += 0.5
+        tree.add("intel-rapl:0", 40.0)
+        assert math.isnan(meter.read())
+    clock.now += 0.5
+    with pytest.raises(ValueError, match=r"intel-rapl:1/energy_uj has counted nothing for 2.5 s"):
+        meter.read()
+
+
+def test_counters_that_are_renewed_seldom_lose_no_energy(tmp_path: Path) -> None:
+    tree, clock = Tree(tmp_path, {"intel-rapl:0": "package-0", "intel-rapl:1": "package-1"}), Clock()
+    meter = Powercap(tmp_path, clock)
+    watts = []
+    for step in range(12):
+        clock.now += 0.5
+        if step % 3 == 2:
+            tree.add("intel-rapl:0", 90.0)
+            tree.add("intel-rapl:1", 60.0)
+        watts.append(meter.read())
+    assert [each for each in watts if not math.isnan(each)] == pytest.approx([100.0] * 4)
 
 
 def test_a_counter_that_jumps_is_not_believed(tmp_path: Path) -> None:
