@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads, counted
 from metasched.placement.loads.forecast import RecordedLoads
-from metasched.placement.loads.staleness import with_loads
+from metasched.placement.loads.staleness import STALE_AFTER, with_loads
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import Question
 from metasched.predictors.abilities import on_platform, under
@@ -25,7 +26,7 @@ from monitors.forecasters.sets import HISTORY
 
 if TYPE_CHECKING:
     from metasched.store.database.load_records import LoadRecords
-    from metasched.store.files.loads import Loads
+    from metasched.store.files.loads import Loads as StoredLoads
 
 #: How far back the loads of the store are read at most, and at first where they are forecast (s).
 REMEMBERED, READ_FIRST = 86400.0, 3600.0
@@ -43,8 +44,16 @@ class Scene:
     others: Mapping[tuple[str, str], Predictor] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
-    def sharing(self, problem_size: float) -> tuple[Contention, Mapping[str, tuple[RunningJob, ...]]]:
-        """The contention with the jobs that are described as running, and these by cluster."""
+    def sharing(
+        self, problem_size: float, stale_after: float = STALE_AFTER
+    ) -> tuple[Contention, Mapping[str, tuple[RunningJob, ...]]]:
+        """The contention with the jobs that are described as running, and these by cluster.
+
+        Parameters
+        ----------
+        problem_size : N of the job to place.
+        stale_after : age from which on loads are stale (s).
+        """
         from metasched.placement.ranking.co_scheduling import Coscheduled
 
         if not any(self.running.values()):
@@ -59,7 +68,8 @@ class Scene:
 
             running[cluster.name], lines = terms_left(jobs, cluster, model)
             notes += lines
-        whole = {cluster.name: cluster for cluster in self.clusters}
+        loads = Loads(stale_after=stale_after)
+        whole = {cluster.name: counted(cluster, loads, None)[0] for cluster in self.clusters}
         return Coscheduled(running, problem_size, whole, notes), running
 
 
@@ -221,7 +231,7 @@ def _loaded(
     from metasched.store.database.store import Store
     from metasched.store.files.loads import read_loads
 
-    loads: Loads | None
+    loads: StoredLoads | None
     if source == "store":
         with Store.open(database, new=False) as store:
             now = time.time() if at is None else at
@@ -238,7 +248,7 @@ def _loaded(
     return loaded, RecordedLoads(times, loads.nodes, cpu, bandwidth, now)
 
 
-def _before(records: LoadRecords, now: float) -> Loads:
+def _before(records: LoadRecords, now: float) -> StoredLoads:
     """The loads up to a time (s) as far back as forecasts look, of a day at most."""
     span = READ_FIRST
     while True:

@@ -14,9 +14,12 @@ import pytest
 from known_model import Known
 
 from metasched import described_placements
-from metasched.described_placements import _from_files, _loaded, read_scene
+from metasched.described_placements import Scene, _from_files, _loaded, read_scene
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import RecordedLoads
+from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.records import InputError, Load
 from metasched.store.database.load_records import LoadRecords
 from metasched.store.database.store import Store
@@ -210,3 +213,14 @@ def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], sa
         ["a"], {"a": 1.0}, {("cg", "a"): 1.0},
     )  # fmt: skip
     assert scene.sharing(100.0)[1] == {}
+
+
+def test_contention_counts_a_silent_node_as_placements_do() -> None:
+    cluster = ClusterState.make("a", ["n1", "n2", "n3"], available_cpu=[0.4, 0.8, 0.9], age=[0.0, 0.0, 600.0])
+    job = RunningJob(("n1", "n3"), (1, 1), 60.0, 0.0)
+    scene = Scene((cluster,), Constraints(), {}, {"a": (job,)})
+    for options, expected in (((), [0.4, 0.8, 0.5]), ((900.0,), [0.4, 0.8, 0.9])):
+        contention, running = scene.sharing(100.0, *options)
+        assert isinstance(contention, Coscheduled)
+        assert contention.clusters["a"].available_cpu.tolist() == pytest.approx(expected)
+        assert running == {"a": (job,)}

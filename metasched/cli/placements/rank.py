@@ -171,7 +171,7 @@ class Asked:
                     f"--cluster {name} is not described in {given.clusters}, expected one of {', '.join(known)}"
                 )
         check_known(unfold_names(self.demands["exclude"], "--exclude"), scene.clusters)
-        contention, running = scene.sharing(self.problem_size)
+        contention, running = scene.sharing(self.problem_size, wanted.stale_after)
         question = Question(
             self.problem_size,
             scene.constraints.with_demands(self.demands),
