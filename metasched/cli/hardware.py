@@ -233,7 +233,7 @@ def measure_verb(
     to: Annotated[Path, WRITTEN, typer.Option("-o", "--output", help="CSV to write.")],
     processes: Annotated[str, typer.Option(help="Numbers of processes, one on each node.")] = "2,3,4,6,8",
     sizes: Annotated[
-        str, typer.Option(help="Message sizes in bytes; by default 1 to 4 MiB in powers of two.")
+        str, typer.Option(show_default=False, help="Message sizes in bytes; by default 1 to 4 MiB in powers of two.")
     ] = ",".join(str(2**power) for power in range(23)),
     repetitions: Annotated[
         int, typer.Option(min=1, max=1000, help="Repetitions of each block; their median is written.")

@@ -64,12 +64,14 @@ def _command(command: Any, words: str, inner: bool = False) -> Iterator[str]:
         yield ".SH DESCRIPTION"
     for number, paragraph in enumerate((command.help or "").split("\n\n")):
         yield from ([".PP"] if number or inner else []) + [_plain(paragraph)]
-    options = [each for each in command.params if _option(each) and not getattr(each, "hidden", False)]
-    if options:
-        yield ".SS OPTIONS" if inner else ".SH OPTIONS"
-    for option in options:
-        names = ", ".join((*option.opts, *option.secondary_opts))
-        yield from (".TP", f".B {_plain(names)}", _plain(option.help or ""))
+    shown = [each for each in command.params if not getattr(each, "hidden", False)]
+    context = command.make_context(words, [], resilient_parsing=True)
+    for heading, wanted in (("ARGUMENTS", False), ("OPTIONS", True)):
+        records = [each.get_help_record(context) for each in shown if _option(each) is wanted]
+        if records:
+            yield f".SS {heading}" if inner else f".SH {heading}"
+        for name, text in records:  # a bracket is escaped where the help might take it for markup
+            yield from (".TP", f".B {_plain(name)}", _plain(text.replace("\\[", "[")))
     for name, each in getattr(command, "commands", {}).items():
         yield from _command(each, f"{words} {name}", inner=True)
 

@@ -25,6 +25,16 @@ def test_every_verb_has_a_page_with_every_option_of_it() -> None:
     assert not [verb for verb, name in shown.items() if f"metasched\\-{name}" not in found["metasched.1"]]
 
 
+def test_a_page_says_what_an_option_and_an_argument_take() -> None:
+    found = {name: text.replace("\\-", "-") for name, text in pages()}
+    evaluate = found["metasched-evaluate.1"]
+    assert ".B --loads <observed|forecast>\nLoads to predict with. [default: observed]\n" in evaluate
+    assert ".SH ARGUMENTS\n.TP\n.B campaign PATH\nFolder with runs.csv" in evaluate
+    assert ".SS ARGUMENTS\n.TP\n.B entry TEXT\n" in found["metasched-hardware.1"]
+    assert "whose [[source]] tables name the sources" in found["metasched-rank.1"]
+    assert ".B --learning / --no-learning\n" in evaluate
+
+
 @pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff to format them")
 def test_the_formatter_takes_them_without_a_warning(tmp_path: Path) -> None:
     assert write(tmp_path) == len(VERBS) + 1

@@ -28,7 +28,7 @@ def record_verb(
     compiler: Annotated[str, typer.Option(help="mpicc of the MPI that the program was built with.")] = "mpicc",
     instructions: Annotated[
         Instructions,
-        typer.Option(help="How computation is counted: perf if processes can read a counter, else time, by default."),
+        typer.Option(help="How computation is counted; auto takes perf if processes can read a counter, else time."),
     ] = Instructions.auto,
     as_json: JsonOption = False,
 ) -> None:
