@@ -15,7 +15,8 @@ from metasched.cli import output
 from metasched.cli.placements import given, rankings
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import Load, Run
+from metasched.records import InputError, Load, Run
+from metasched.service.schemas import RankIn
 from metasched.store.database.store import Store
 from metasched.store.documents import dump
 from metasched.store.files.models import write_model
@@ -128,6 +129,19 @@ def test_loads_come_from_a_file(files, capsys) -> None:
     after = ranked(capsys, "--model", "cg.json", "--loads", "loads.csv", "--cluster", "east", "--top", "1")
     assert "e1" not in before["placements"][0]["nodes"]
     assert "e1" in after["placements"][0]["nodes"]
+
+
+def test_an_option_says_from_which_age_on_loads_are_stale(files, capsys) -> None:
+    """e1 was measured nearly idle long ago, the others half busy just now."""
+    rows = ["0,e1,0.95,900", *(f"1000,e{number},0.5,900" for number in (2, 3, 4))]
+    (files / "loads.csv").write_text("\n".join(["time,node,available_cpu,available_bandwidth", *rows, ""]))
+    options = "--model", "cg.json", "--loads", "loads.csv", "--cluster", "east", "--processors", "1", "--top", "1"
+
+    def first(*more: str) -> dict:
+        return ranked(capsys, *options, *more)["placements"][0]
+
+    assert first()["available_cpu"] == 0.5
+    assert (first("--stale-after", "2000")["available_cpu"], first("--stale-after", "2000")["nodes"]) == (0.95, ["e1"])
 
 
 @pytest.mark.parametrize(
@@ -308,6 +322,40 @@ def test_whatif_names_the_option_that_is_wrong(files, capsys, times: str) -> Non
     )
     assert status == 2
     assert err == f"metasched: --times is {times}, expected a number above 0\n"
+
+
+EVERYTHING = {
+    "--processors 2,4": {"processors": [2, 4]}, "--min-processors 2": {"min_processors": 2},
+    "--max-processors 8": {"max_processors": 8}, "--per-node 1": {"per_node": 1}, "--memory 100": {"memory": 100.0},
+    "--memory-per-processor 50": {"memory_per_processor": 50.0}, "--feature ib": {"features": ["ib"]},
+    "--exclusive": {"exclusive": True}, "--cluster e": {"clusters": ["e"]}, "--exclude e1": {"exclude": "e1"},
+    "--least-efficiency 0.5": {"least_efficiency": 0.5}, "--no-forecast": {"forecast": False},
+    "--stale-after 60": {"stale_after": 60.0}, "--saving 0.2": {"saving": 0.2}, "--near-tie 0.1": {"near_tie": 0.1},
+    "--rotate word": {"rotate": "word"}, "--pareto": {"pareto": True}, "--top 3": {"top": 3},
+    "--level 0.5": {"level": 0.5},
+    "--frequencies 1800,2400": {"frequencies": [1800.0, 2400.0]}, "--max-slowdown 0.5": {"max_slowdown": 0.5},
+    "--power-cap 300": {"power_cap": 300.0}, "--threads 2": {"threads": 2},
+    "--processes-per-node 2": {"processes_per_node": 2}, "--parameter steps=5": {"parameters": {"steps": 5.0}},
+}  # fmt: skip
+
+
+def test_every_demand_on_a_ranking_reaches_the_daemon(files, capsys, monkeypatch) -> None:
+    asked: list[dict[str, object]] = []
+
+    def refuse(config: object, url: object, method: str, path: str, document: dict[str, object]) -> object:
+        assert (method, path) == ("POST", "/v1/rankings")
+        asked.append(json.loads(json.dumps(document)))
+        raise InputError("enough")
+
+    monkeypatch.setattr(given, "ask_daemon", refuse)
+    for words in ("", *EVERYTHING):
+        assert call(capsys, "rank", "--application", "cg", "--problem-size", "9", *words.split())[0] == 2
+    usual, *changed = asked
+    assert usual["forecast"] is True
+    for document, (words, fields) in zip(changed, EVERYTHING.items(), strict=True):
+        differs = {name: value for name, value in document.items() if usual.get(name, ...) != value}
+        assert differs == fields, words
+        assert RankIn.model_validate(document).model_dump(include=set(fields), mode="json") == fields, words
 
 
 def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> None:

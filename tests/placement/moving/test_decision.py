@@ -165,6 +165,22 @@ def test_the_jobs_own_load_is_none_for_it_where_loads_are_forecast_either(
     assert now.decision.move is (cpu < 0.5)
 
 
+def test_loads_are_forecast_over_what_is_left_of_the_run() -> None:
+    horizons: list[float] = []
+
+    def forecast(cluster: ClusterState, seconds: float) -> ClusterState:
+        horizons.append(seconds)
+        return cluster
+
+    job = Mover(1000.0, "c", ("n0", "n1"), (1, 1), elapsed=0.0, done=0.75)
+    costs = Costs(restart=1.0)
+    found = advise_running(job, [busy(0.1)], {"c": MODEL}, lambda name: costs, loads=Loads(forecast))
+    assert found.placement is not None
+    assert found.decision.done == 0.75
+    left = 0.25 * found.placement.prediction.execution_time
+    assert horizons[-1] == pytest.approx(left + 1.0, rel=0.15)
+
+
 def test_a_job_at_the_best_place_stays() -> None:
     found = advised(busy(1.0))
     assert not found.decision.move

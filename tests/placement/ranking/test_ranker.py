@@ -16,6 +16,8 @@ from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.loads.counted import Loads
+from metasched.placement.loads.forecast import RecordedLoads
 from metasched.placement.ranking import ranker
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question, Ranking
@@ -53,6 +55,24 @@ def test_a_narrow_uplink_keeps_a_job_in_one_rack() -> None:
     best = rank([cluster(cpus=(0.9, 0.9, 1.0, 0.9), topology=racks)], Known(), 1.0).placements[0]
     assert best.resource_set.nodes == ("east0", "east1")
     assert best.resource_set.available_bandwidth == 1000
+
+
+def test_intervals_risks_and_the_curve_include_the_doubt_about_forecast_loads() -> None:
+    state, exact = cluster(cpus=(0.9, 0.9)), Known(traffic=0.0, spread=1e-9)
+    busy = np.where(np.arange(100) % 20 < 10, 0.9, 0.3)[:, None] * np.ones(2)
+    recorded = RecordedLoads(np.arange(0.0, 1000.0, 10.0), state.nodes, busy, np.full((100, 2), 50.0), now=990.0)
+    sure = rank([state], exact, 1.0).placements[0].prediction
+    assert sure.interval.high == pytest.approx(sure.interval.low)
+    ranking = rank([state], exact, 1.0, loads=Loads(recorded))
+    assert len(ranking.placements) == len(ranking.costs) == ranking.curve.processors.size == 2
+    ends = {}
+    for placement, costs in zip(ranking.placements, ranking.costs, strict=True):
+        found = placement.prediction
+        assert found.interval.low < 0.95 * found.execution_time < 0.9 * found.interval.high
+        assert costs["risk"] == pytest.approx(found.interval.high)
+        ends[placement.resource_set.processors] = found.interval.low, found.interval.high
+    low, high = ranking.curve.low, ranking.curve.high
+    assert [*zip(low, high, strict=True)] == [pytest.approx(ends[count]) for count in ranking.curve.processors]
 
 
 def test_a_long_wait_sends_the_job_to_the_slower_cluster() -> None:

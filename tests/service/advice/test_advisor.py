@@ -21,7 +21,7 @@ from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.predictors.abilities import under
 from metasched.predictors.load_doubt import predict_one
-from metasched.records import Settings
+from metasched.records import Load, Settings
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.configuration import Configuration
 from metasched.service.daemon import Daemon
@@ -63,6 +63,21 @@ def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) ->
         assert shared.placement.slowdown > 1.02
         assert f"{shared.placement.slowdown:.2f} times as long as alone" in shared.message
         assert shared.warnings == ["1 job on east is assumed to share nothing, since it has no model: lu"]
+
+
+def test_contention_counts_a_silent_node_as_placements_do(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        daemon.work.stop()
+        now = time.time()
+        daemon.clusters.note([
+            Load(now - 900.0 * (node == "e1"), node, 0.9 if node == "e1" else 0.5, 80.0)
+            for node in daemon.clusters.nodes
+        ])  # fmt: skip
+        east = daemon.clusters.refresh(now).named("east")
+        assert east is not None
+        assert east.state.available_cpu[east.state.nodes.index("e1")] == 0.9
+        shared = daemon.placer.contention([east], {}, {}, 1900.0, (), daemon.placer.loads(now))
+        assert set(shared.clusters["east"].available_cpu.tolist()) == {0.5}
 
 
 def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path) -> None:

@@ -63,15 +63,16 @@ def test_a_time_limit_is_hardly_reached_and_no_longer_than_what_holds_now(
     given: list[Any] = []
 
     def predicted(*words: Any) -> Prediction:
-        given.append(words[1:6])
+        given.append(words[1:])
         return Prediction(90.0, Interval(80.0, high, 0.99), "m")
 
     monkeypatch.setattr(answers, "predict_one", predicted)
     chosen = Partition(STATE, "p", time_limit=partition, limits=lambda holder: JobLimits(time=accounted))
     ask = ASK.model_copy(update={"time_limit": asked})
     nothing_known: Any = None
-    assert _time_limit(ask, BEST, chosen, STATE, nothing_known, CONFIGURATION) == limit
-    assert given == [(500.0, 2, 0.9, 90.0, 0.99)]
+    counted: Any = SimpleNamespace(doubt=lambda processors, level: ("doubt", processors, level))
+    assert _time_limit(ask, BEST, chosen, counted, nothing_known, CONFIGURATION) == limit
+    assert given == [(500.0, 2, 0.9, 90.0, 0.99, ("doubt", 2, 0.99))]
 
 
 @pytest.mark.parametrize(

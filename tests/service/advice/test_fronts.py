@@ -12,7 +12,9 @@ from metasched.advised_placements import Answer, Ask
 from metasched.records import Load
 from metasched.service.advice import fronts
 from metasched.service.advice.fronts import ASKED_WITHIN
+from metasched.service.advice.rankings import ranked
 from metasched.service.daemon import Daemon
+from metasched.service.schemas import RankIn
 from tests.service.daemons import running
 
 ASKED = [
@@ -84,3 +86,33 @@ def test_an_answer_of_the_same_loads_is_compared_once(tmp_path: Path, monkeypatc
         daemon.placer.answer(ASKED[0], now)
         assert first.placed
         assert len(made) == len(daemon.clusters.view.partitions)
+
+
+def test_answers_and_rankings_count_with_the_same_forecasts(tmp_path: Path) -> None:
+    """The loads jump every half minute, so that no forecast is what was measured last."""
+    with running(tmp_path) as daemon:
+        daemon.work.stop()
+        now = time.time()
+        for step in range(40):
+            at = now - 30.0 * (39 - step)
+            daemon.clusters.note([Load(at, node, 0.2 + 0.7 * (step % 2), 80.0) for node in daemon.clusters.nodes])
+            daemon.load_forecaster.note(daemon.clusters.latest.values(), at)
+        view = daemon.clusters.refresh(now)
+        daemon.load_forecaster.forecast([each.state for each in view.partitions], now)
+        asked = {"application": "cg", "problem_size": 900.0}
+
+        def compared(placement: dict[str, Any]) -> dict[str, float]:
+            names = ("processors", "available_cpu", "available_bandwidth", "execution_time")
+            low, high = (placement["interval"][end] for end in ("low", "high"))
+            return {"low": low, "high": high} | {name: placement[name] for name in names}
+
+        def first(**more: Any) -> dict[str, float]:
+            found = ranked(RankIn(**asked, **more), view, daemon.models, daemon.placer, now)
+            return compared(found["placements"][0])
+
+        answer = daemon.placer.answer(Ask(**asked), now)
+        assert answer.placement is not None
+        quick, measured_last = compared(answer.placement.as_dict()), first(forecast=False)
+        assert quick == pytest.approx(first())
+        assert quick["available_cpu"] < 0.9 * measured_last["available_cpu"]
+        assert quick["high"] / quick["low"] > 1.1 * measured_last["high"] / measured_last["low"]

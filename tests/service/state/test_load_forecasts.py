@@ -13,6 +13,7 @@ import pytest
 from metasched.advised_placements import Ask
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import RecordedLoads
+from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.records import Load
 from metasched.service.state.load_forecasts import LADDER, LEAST_ROWS, STEP, LoadForecaster
 from metasched.store.files.loads import Loads
@@ -45,6 +46,15 @@ def test_nothing_is_forecast_of_nodes_with_little_past_or_none_lately() -> None:
     assert forecaster.forecasts.over(state, 60.0) is state
     forecaster.note([Load(LEAST_ROWS * STEP, "n0", 0.5, 80.0)], LEAST_ROWS * STEP)
     forecaster.forecast([state], LEAST_ROWS * STEP)
+    assert forecaster.forecasts.over(state, 60.0).available_cpu.tolist() == pytest.approx([0.5, 0.9])
+
+
+def test_what_a_silent_node_had_last_is_not_taken_for_what_it_has() -> None:
+    forecaster, state = LoadForecaster(), ClusterState.make("c", ["n0", "n1"], available_cpu=0.9)
+    steps = LEAST_ROWS + math.ceil(STALE_AFTER / STEP)
+    for k in range(steps):
+        forecaster.note([Load(k * STEP, "n0", 0.5, 80.0), Load(0.0, "n1", 0.25, 80.0)], k * STEP)
+    forecaster.forecast([state], (steps - 1) * STEP)
     assert forecaster.forecasts.over(state, 60.0).available_cpu.tolist() == pytest.approx([0.5, 0.9])
 
 
