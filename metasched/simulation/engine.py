@@ -26,7 +26,7 @@ from metasched.simulation.expressions import Expression, Scope
 from metasched.simulation.groups import DRAWN, Group, Sent, plain, positions, progressions
 from metasched.simulation.steady import Steady
 from metasched.simulation.system import Placement
-from metasched.simulation.values import Affine, Value, each, part, settled
+from metasched.simulation.values import Affine, Value, each, part, settled, why
 
 #: The senders whose messages a group waits for, by channel.
 Wanted = list[tuple[tuple[str, str, int], range]]
@@ -182,10 +182,7 @@ class Simulation:
                 if (count := len(group.ranks)) > 1:
                     yield from self._split(group, [group.ranks[: count // 2], group.ranks[count // 2 :]])
                     return
-                # What Python itself says of these is no answer.
-                known = {OverflowError: "a number is too large", ZeroDivisionError: "division by zero"}
-                why = known.get(type(error), str(error))
-                raise InputError(why, where=f"{self.application.name}, line {group.line}") from None
+                raise InputError(why(error), where=f"{self.application.name}, line {group.line}") from None
 
     def _split(self, group: Group, parts: list[range]) -> Iterator[Group]:
         for ranks in parts:

@@ -25,7 +25,7 @@ from metasched.simulation.expressions import (
     of_two,
     truth,
 )
-from metasched.simulation.values import BINARY, Value, settled
+from metasched.simulation.values import BINARY, Value, settled, why
 
 #: Longest text, and its deepest nesting.
 LONGEST, DEEPEST = 200_000, 60
@@ -76,13 +76,16 @@ def parse(text: str, name: str = "application") -> Application:
                 functions[node.name] = node
             elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 value = _Compiler({}, node.targets[0].id).expression(node.value)
-                variables[_free(node.targets[0])] = value(Scope(variables, range(1), {}))
+                try:
+                    variables[_free(node.targets[0])] = value(Scope(variables, range(1), {}))
+                except ArithmeticError as error:
+                    raise _Wrong(node, why(error)) from None
             elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 raise _Wrong(node, f"{_word(node)} stands outside a function, expected def LABEL(): or NAME = value")
         if not functions:
             raise InputError("has no label, expected def LABEL():", where=name)
         if taken := sorted(set(functions) & set(variables)):
-            raise InputError(f"{taken[0]} is a label and a variable", where=name)
+            raise _Wrong(functions[taken[0]], f"{taken[0]} is a label and a variable")
         code, used = {}, set(variables)
         for label, function in functions.items():
             compiler = _Compiler(functions, label)
@@ -90,12 +93,8 @@ def parse(text: str, name: str = "application") -> Application:
             used |= compiler.used
     except _Wrong as wrong:
         raise InputError(wrong.message, where=f"{name}, line {getattr(wrong.node, 'lineno', 1)}") from None
-    except OverflowError:
-        raise InputError("a number is too large", where=name) from None
-    except (ArithmeticError, KeyError, RecursionError) as error:
-        raise InputError(
-            "is nested too deeply" if isinstance(error, RecursionError) else str(error), where=name
-        ) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", where=name) from None
     return Application(name, code, variables, frozenset(used))
 
 

@@ -88,6 +88,16 @@ def settled(value: Value) -> Value:
     return float(value) if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
 
 
+def why(error: ArithmeticError) -> str:
+    """Why there is no value, in words: what Python itself says of large numbers and zeros is no answer.
+
+    >>> why(ZeroDivisionError("integer modulo by zero")), why(ArithmeticError("n has no value"))
+    ('division by zero', 'n has no value')
+    """
+    known = {OverflowError: "a number is too large", ZeroDivisionError: "division by zero"}
+    return known.get(type(error), str(error))
+
+
 def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
     """Apply an operator.
 
