@@ -109,7 +109,7 @@ def fill(daemon: Daemon, client: TestClient) -> None:
         took = 10.0 + number % 7
         daemon.jobs.ledger.add(
             Settled(False, number % 3 == 0, took, 11.0, True, 12.0, held=True, level=0.9,
-                    application=site.application(number % site.APPLICATIONS), cluster="site")
+                    application=site.application(number % site.APPLICATIONS), platform="site")
         )  # fmt: skip
 
 

@@ -141,12 +141,12 @@ def _next(answer: dict[str, Any], file: str) -> Rows:
 
 
 def _show_parts(answer: dict[str, Any]) -> None:
-    table = Table("application", "cluster", "judged", "error", "coverage", "where advised", "time saved", "good for",
+    table = Table("application", "platform", "judged", "error", "coverage", "where advised", "time saved", "good for",
                   box=box.SIMPLE_HEAD)  # fmt: skip
     for part in answer["by_application"]:
         table.add_row(
             Text(part["application"]),
-            Text(part["cluster"]),
+            Text(part.get("platform", part["cluster"])),  # daemons of older versions say cluster
             f"{part['judged']}",
             _figure(part["ppe_mean_there"], "{:.1f} %"),
             _figure(part["held"], "{:.0%}"),

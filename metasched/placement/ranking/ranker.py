@@ -198,15 +198,15 @@ def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question)
 
 
 def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> str:
-    """The reason why no resource set satisfies a power cap."""
-    if min(draw.alone for draw in draws) >= cap:
-        state, draw = min(zip(layout.clusters, draws, strict=True), key=lambda each: each[1].alone)
+    """The reason why no resource set satisfies a power cap; clusters without admitted nodes are none of it."""
+    able = [(state, draw) for state, draw in zip(layout.clusters, draws, strict=True) if state.nodes]
+    state, draw = min(able, key=lambda each: each[1].alone)
+    if draw.alone >= cap:
         return (
             f"the power cap of {cap:g} W is below what {state.name} draws without the job: {draw.at_most:g} W by jobs "
             f"that run and {draw.idle * draw.unused:g} W by {draw.unused:.4g} idle nodes"
         )
-    besides = min(draw.alone for draw in draws)
-    more = f", {besides:g} W of which are drawn without the job" if besides else ""
+    more = f", {draw.alone:g} W of which are drawn without the job" if draw.alone else ""
     return f"every resource set draws more than the power cap of {cap:g} W{more}"
 
 

@@ -18,7 +18,7 @@ from metasched.service.quality.verdict import next_step, verdict
 router = APIRouter(prefix="/v1")
 metrics = APIRouter()
 
-#: Applications and clusters whose advice is shown separately, those with the most jobs.
+#: Applications and platforms whose advice is shown separately, those with the most jobs.
 PARTS = 200
 
 
@@ -70,7 +70,7 @@ def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
 
 
 def _advice(daemon: Daemon) -> dict[str, Any]:
-    """The quality of the advice, the verdict, and both for each application and cluster."""
+    """The quality of the advice, the verdict, and both for each application and platform."""
     report, mode, choice = daemon.jobs.ledger.report(), daemon.mode.mode, daemon.configuration.energy
     judged = verdict(report.overall, choice)
     return {
@@ -78,8 +78,14 @@ def _advice(daemon: Daemon) -> dict[str, Any]:
         "verdict": judged.as_dict(),
         "next_step": next_step(mode, judged).as_dict(),
         "by_application": [
-            {"application": name, "cluster": cluster, **part.as_dict(), "verdict": verdict(part, choice).as_dict()}
-            for (name, cluster), part in islice(report.parts.items(), PARTS)
+            {
+                "application": name,
+                "platform": platform,
+                "cluster": platform,
+                **part.as_dict(),
+                "verdict": verdict(part, choice).as_dict(),
+            }
+            for (name, platform), part in islice(report.parts.items(), PARTS)
         ],
         "more_applications": max(0, len(report.parts) - PARTS),
     }

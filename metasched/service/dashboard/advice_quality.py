@@ -11,16 +11,16 @@ from metasched.service.configuration import EnergyChoice
 from metasched.service.quality.advice_quality import Quality, Report
 from metasched.service.quality.verdict import verdict
 
-#: Applications and clusters that are listed.
+#: Applications and platforms that are listed.
 LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The advice on one application on one cluster, in words; empty without finished jobs."""
+    """The advice on one application on one platform, in words; empty without finished jobs."""
 
     application: str
-    cluster: str
+    platform: str
     judged: int
     error: str
     held: str
@@ -64,7 +64,7 @@ def parts(report: Report, choice: EnergyChoice | None = None) -> list[Part]:
     return [
         Part(
             application,
-            cluster,
+            platform,
             quality.judged,
             "" if quality.ppe_mean_there is None else f"{quality.ppe_mean_there:.1f} %",
             "" if quality.held is None else f"{100 * quality.held:.0f} %",
@@ -72,7 +72,7 @@ def parts(report: Report, choice: EnergyChoice | None = None) -> list[Part]:
             _time_saved(quality),
             verdict(quality, choice).mode or "too early to tell",
         )
-        for (application, cluster), quality in islice(report.parts.items(), LISTED)
+        for (application, platform), quality in islice(report.parts.items(), LISTED)
     ]
 
 

@@ -99,7 +99,7 @@ class Settled:
     level : the share of execution times that such an interval should hold.
     limit : the time limit suggested (s).
     same_partition : it ran in the partition advised.
-    application, cluster : what ran, and on which platform.
+    application, platform : what ran, and where.
     energy : what it took, as measured, or where no meter that can be believed tells as predicted there (J); None where
         it is not known.
     energy_as_advised : what it would have taken where advised (J); None where it is not known.
@@ -116,7 +116,7 @@ class Settled:
     limit: float | None = None
     same_partition: bool = False
     application: str = ""
-    cluster: str = ""
+    platform: str = ""
     energy: float | None = None
     energy_as_advised: float | None = None
 
@@ -131,7 +131,7 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
     answer, outcome = advice.answer, advice.outcome
     if outcome is None or answer.placement is None or answer.move is not None:
         return None
-    of: dict[str, Any] = {"application": advice.application, "cluster": outcome.platform}
+    of: dict[str, Any] = {"application": advice.application, "platform": outcome.platform}
     if outcome.exit_status != 0:
         return Settled(failed=True, **of)
     chosen, prediction = answer.placement.resource_set, answer.placement.prediction
@@ -175,7 +175,7 @@ def _counted(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The quality of the advice over all jobs, and of each application on each cluster, most jobs first."""
+    """The quality of the advice over all jobs, and of each application on each platform, most jobs first."""
 
     overall: Quality
     parts: Mapping[tuple[str, str], Quality]
@@ -218,7 +218,7 @@ def report(jobs: Iterable[Settled]) -> Report:
     jobs = tuple(jobs)
     groups: dict[tuple[str, str], list[Settled]] = {}
     for job in jobs:
-        groups.setdefault((job.application, job.cluster), []).append(job)
+        groups.setdefault((job.application, job.platform), []).append(job)
     order = sorted(groups, key=lambda key: (-len(groups[key]), key))
     return Report(quality(jobs), MappingProxyType({key: quality(groups[key]) for key in order}))
 

@@ -73,7 +73,7 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
             for application, gain in (("cg", 0.6), ("lu", 1.0)):
                 daemon.jobs.ledger.add(
                     Settled(False, actual=10.0 + number % 4, advised=11.0 * gain, there=11.0, held=number > 1,
-                            application=application, cluster="east")
+                            application=application, platform="east")
                 )  # fmt: skip
         monkeypatch.setattr(output.out, "width", 200)
         monkeypatch.setattr(type(daemon), "faults", lambda _: {"clock": "the clock went back by 3600 s"})
@@ -94,7 +94,9 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
         document = json.loads(run(capsys, "status", "--url", url, "--json")[1])
         assert document["verdict"]["mode"] == "act"
         assert document["next_step"]["command"] == "metasched mode act"
-        assert [each["application"] for each in document["by_application"]] == ["cg", "lu"]
+        assert "application platform judged" in text
+        named = [(each["application"], each["platform"], each["cluster"]) for each in document["by_application"]]
+        assert named == [("cg", "east", "east"), ("lu", "east", "east")]
 
 
 def test_a_placement_has_one_upper_end_whoever_tells_it(

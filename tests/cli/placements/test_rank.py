@@ -358,6 +358,23 @@ def test_every_demand_on_a_ranking_reaches_the_daemon(files, capsys, monkeypatch
         assert RankIn.model_validate(document).model_dump(include=set(fields), mode="json") == fields, words
 
 
+def test_whatif_asks_the_daemon_before_and_after_the_change(files, capsys, monkeypatch) -> None:
+    asked: list[dict[str, object]] = []
+    answer = ranked(capsys, "--application", "cg", "--model", "cg.json")
+
+    def answered(config: object, url: object, method: str, path: str, document: dict[str, object]) -> object:
+        asked.append(RankIn.model_validate(document).model_dump(exclude_unset=True, mode="json"))
+        return answer
+
+    monkeypatch.setattr(given, "ask_daemon", answered)
+    options = "--drain e[1-2] --times 3 --processors 2,4 --least-efficiency 0.25 --level 0.8 --threads 2"
+    assert call(capsys, "whatif", "--application", "cg", "--problem-size", "9", *options.split())[0] == 0
+    before, after = asked
+    assert (before["problem_size"], before["least_efficiency"], before["level"], before["threads"]) == (9, 0.25, 0.8, 2)
+    changes = {"problem_size": 27.0, "drain": "e[1-2]", "processors": [2, 4]}
+    assert after == before | changes
+
+
 def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> None:
     asked = "--application", "cg", "--model", "cg.json"
     answers = [ranked(capsys, *asked, "--processors", count) for count in ("1", "4")]  # the loads changed meanwhile

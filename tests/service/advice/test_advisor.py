@@ -23,8 +23,10 @@ from metasched.predictors.abilities import under
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Load, Settings
 from metasched.schedulers.settings import SlurmCluster
+from metasched.service.advice.rankings import ranked
 from metasched.service.configuration import Configuration
 from metasched.service.daemon import Daemon
+from metasched.service.schemas import RankIn
 from metasched.service.state.live_clusters import runner_of
 from metasched.store import documents
 from metasched.store.database.store import Store
@@ -79,6 +81,16 @@ def test_contention_counts_a_silent_node_as_placements_do(tmp_path: Path) -> Non
         shared = daemon.placer.contention([east], {}, {}, 1900.0, (), daemon.placer.loads(now))
         assert set(shared.clusters["east"].available_cpu.tolist()) == {0.5}
 
+        def first(**asked: float) -> tuple[list[str], float]:
+            question = RankIn(
+                application="cg", problem_size=900, processors=(1,), clusters=frozenset({"east"}), **asked
+            )
+            found = ranked(question, daemon.clusters.view, daemon.models, daemon.placer, now)["placements"][0]
+            return found["nodes"], found["available_cpu"]
+
+        assert first()[1] == 0.5
+        assert first(stale_after=1000.0) == (["e1"], 0.9)
+
 
 def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path) -> None:
     with running(tmp_path, mode="act") as daemon:
@@ -107,6 +119,7 @@ def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path)
         for alone in (
             answered(free, slow),
             answered(free, replace(held, time_limit=1.0)),
+            answered(free, replace(held, limits=lambda holder: JobLimits(fewest_nodes=2))),
             answered(free, held, configuration=acting),
             answered(free, held, configuration=both.model_copy(update={"slurm": []})),
         ):
@@ -366,6 +379,18 @@ def test_a_cap_that_the_cluster_draws_without_the_job_is_named(tmp_path: Path) -
     ask = Ask(application="a", problem_size=900, clusters=frozenset({"east"}))
     with running(tmp_path, learned=False, clusters=described, energy={"power_cap": 150.0}) as daemon:
         answer = daemon.placer.answer(ask, time.time())
+        question = RankIn(application="a", problem_size=900, clusters=frozenset({"east"}), power_cap=1000.0)
+
+        def why(**changed: float) -> str:
+            asked = question.model_copy(update=changed)
+            return str(ranked(asked, daemon.clusters.view, daemon.models, daemon.placer, time.time()).get("why", ""))
+
+        assert not why()
+        assert "the power cap of 150 W is below what east draws without the job" in why(power_cap=150.0)
+        jobs = [StartedJob((f"e{number}",), (1,), 1.0, "a", 900.0) for number in range(1, 5)]
+        daemon.clusters.put_running("cluster east", jobs, time.time())
+        daemon.views.refresh()
+        assert "by jobs that run" in why(power_cap=201.0)
     assert not answer.placed
     assert "the power cap of 150 W is below what east draws without the job" in answer.message
 

@@ -160,8 +160,11 @@ def test_advice_is_explained_by_its_id_with_the_model_and_loads_of_then(tmp_path
         asked = ASK | {"processors": [2], "per_node": 1, "exclude": "e[3-4],w[1-4]"}
         placed = client.post("/v1/placements", json=asked).json()
         assert placed["placement"]["nodes"] == ["e1", "e2"]
-        daemon.writes.loads([Load(time.time() + 1, "e1", 0.25, 80.0)]).result()
-        # What is learned afterwards must not show.
+        # What is measured and learned afterwards must not show.
+        after = Load(time.time() + 1, "e1", 0.25, 80.0)
+        daemon.writes.loads([after]).result()
+        daemon.clusters.note([after])
+        daemon.views.refresh()
         at = placed["placement"]
         for factor in (3.0, 3.1, 2.9, 3.0):
             run = Run("cg", "east", 1400, 2, at["available_cpu"], 90.0, factor * at["execution_time"])

@@ -157,13 +157,13 @@ def test_loads_over_time_go_on_where_the_clock_was_set_back() -> None:
 
 def test_the_figures_of_the_advice_say_what_they_are_of() -> None:
     followed = Settled(False, True, actual=100.0, advised=110.0, inside=True, there=110.0, held=True, limit=90.0,
-                       same_partition=True, application="cg", cluster="east")  # fmt: skip
+                       same_partition=True, application="cg", platform="east")  # fmt: skip
     elsewhere = [
         Settled(False, False, actual=200.0, advised=there / 2, there=there, held=False, same_partition=True,
-                application="lu", cluster="west", energy=1000.0, energy_as_advised=600.0)
+                application="lu", platform="west", energy=1000.0, energy_as_advised=600.0)
         for there in (200.0, 100.0)
     ]  # fmt: skip
-    told = quality([followed, *elsewhere, Settled(failed=True, application="cg", cluster="east")])
+    told = quality([followed, *elsewhere, Settled(failed=True, application="cg", platform="east")])
     assert list(advice_quality.figures(told)) == [
         ("finished jobs with advice", "3", "1 more failed or were killed"),
         ("agreement", "1 of 3", "ran on the nodes advised, 3 in the partition"),

@@ -34,7 +34,7 @@ JOBS = st.lists(
         limit=st.none() | SECONDS,
         same_partition=st.booleans(),
         application=st.sampled_from(["cg", "lu"]),
-        cluster=st.sampled_from(["east", "west"]),
+        platform=st.sampled_from(["east", "west"]),
     ),
     max_size=60,
 )
@@ -140,7 +140,7 @@ def test_a_placement_and_its_outcome_say_where_the_job_ran_beside_the_advice() -
     advice = AdvisedPlacement(1.0, Ask(application="cg", problem_size=5.0), answer, outcome)
     told = settled(advice)
     assert told is not None
-    assert (told.application, told.cluster, told.followed, told.same_partition, told.held) == (
+    assert (told.application, told.platform, told.followed, told.same_partition, told.held) == (
         "cg", "c8", False, False, True,
     )  # fmt: skip
     assert told.as_advised == pytest.approx(20.0 * 10.0 / 19.0)
@@ -155,7 +155,7 @@ def test_a_placement_and_its_outcome_say_where_the_job_ran_beside_the_advice() -
     assert there is not None
     assert (there.followed, there.inside, there.as_advised) == (True, True, 9.0)
     assert settled(replace(advice, outcome=replace(outcome, exit_status=1))) == Settled(
-        failed=True, application="cg", cluster="c8"
+        failed=True, application="cg", platform="c8"
     )
     assert settled(replace(advice, outcome=None)) is None
     # A described cluster is one itself.
