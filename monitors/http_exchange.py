@@ -124,7 +124,7 @@ def read_answer(connection: socket.socket, ends: float, most: int) -> Answer:
     except (OverflowError, MemoryError):  # by a length that no memory holds
         raise ValueError(f"the answer is longer than {most} bytes") from None
     except HTTPException as error:
-        raise ValueError(f"the answer is not HTTP: {error or type(error).__name__}") from None
+        raise ValueError(f"the answer is not HTTP: {str(error) or type(error).__name__}") from None
     if not body and answer.length is None and not answer.chunked:
         # The head may have been cut off as well: the parser takes the end of a connection for the end of the head.
         raise ValueError("the answer was truncated")

@@ -221,7 +221,7 @@ def _run(argv: list[str]) -> int:
         output.to_stderr(f"{error.object!a}: expected UTF-8, in a locale whose characters are UTF-8")
         return 2
     except (OverflowError, MemoryError, RecursionError) as error:
-        output.to_stderr(f"the input is too large to compute with: {error or type(error).__name__}")
+        output.to_stderr(f"the input is too large to compute with: {str(error) or type(error).__name__}")
         return 2
     except StoreError as error:
         output.to_stderr(str(error))

@@ -159,17 +159,20 @@ def test_of_a_line_that_is_far_too_long_the_middle_is_left_out(capsys: pytest.Ca
     assert said.endswith("xxx, expected min-time or min-energy\n")
 
 
+@pytest.mark.parametrize(
+    ("error", "said"), [(OverflowError("Result too large"), "Result too large"), (MemoryError(), "MemoryError")]
+)
 def test_numbers_too_large_to_compute_with_are_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def too_large(*_: object) -> None:
-        raise OverflowError("Result too large")
+        raise error
 
     monkeypatch.setattr("metasched.cli.daemon.database.opened", too_large)
     with pytest.raises(SystemExit) as left:
         app.main(["db", "prune", "--loads", "9"])
     assert left.value.code == 2
-    assert capsys.readouterr().err == "metasched: the input is too large to compute with: Result too large\n"
+    assert capsys.readouterr().err == f"metasched: the input is too large to compute with: {said}\n"
 
 
 def test_days_beyond_all_calendars_are_refused(tmp_path: Path) -> None:
