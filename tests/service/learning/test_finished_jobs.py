@@ -50,6 +50,7 @@ class Scheduler(QuietScheduler):
     known: dict[str, Fate] = field(default_factory=dict)
     down: bool = False
     asked: int = 0
+    listed: int = 0
     ended: Sequence[EndedJob] = ()
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
@@ -59,6 +60,7 @@ class Scheduler(QuietScheduler):
         return {job: fate for job, fate in self.known.items() if job in jobs}
 
     def finished(self, since: float) -> Sequence[EndedJob]:
+        self.listed += 1
         if self.down:
             raise RuntimeError("squeue does not answer")
         return self.ended
@@ -73,6 +75,8 @@ class Site:
     jobs: EndedJobs
     learned: list[RecordedRun]
     schedulers: Sequence[Scheduler]
+    metrics: Metrics
+    moved: list[Sequence[AdvisedPlacement]]
 
     def confirm(self) -> None:
         for scheduler in self.schedulers:
@@ -99,10 +103,10 @@ def site(
         writer, board, models, learned = WriteQueue(store), LiveClusters(), Models(store), list[RecordedRun]()
         models.learn = learned.append  # type: ignore[method-assign]
         writer.start()
-        metrics, moved = Metrics(board, models, writer), list[object]()
+        metrics, moved = Metrics(board, models, writer), list[Sequence[AdvisedPlacement]]()
         sized = SizedJobs(rules, models, board)
         jobs = EndedJobs(store, writer, board, models, metrics, schedulers, Clock(), reported, sized, moved.append)
-        yield Site(store, writer, jobs, learned, schedulers)
+        yield Site(store, writer, jobs, learned, schedulers, metrics, moved)
         writer.stop()
 
 
@@ -208,7 +212,8 @@ def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = Scheduler("a", down=True, ended=[job(9, scheduler="a")])
-    with site(tmp_path, silent, Scheduler("c", ended=[job(number) for number in range(3)])) as here:
+    answering = Scheduler("c", ended=[job(number) for number in range(3)])
+    with site(tmp_path, silent, answering) as here:
         with monkeypatch.context() as patched:
             refuse(here, "1", patched)
             with pytest.raises(StoreError, match="locked"):
@@ -220,6 +225,7 @@ def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_
         here.jobs.catch_up(NOW)
         here.jobs.catch_up(NOW)
         assert sorted(each.run.extra["job"] for each in here.learned) == ["0", "1", "2", "9"]
+        assert (silent.listed, answering.listed) == (3, 2)  # none is asked again for what was taken
 
 
 def test_a_job_that_the_database_refused_is_reported_to_the_history_once_it_is_taken(
@@ -660,6 +666,8 @@ def test_a_placement_is_settled_only_by_its_own_users_job_on_its_own_scheduler(
         here.jobs.take(job(**({"comment": "metasched:app=cg,n=500,placement=0a"} | claim)))
         assert (here.outcome() is not None) == settled
         assert len(here.learned) == 1
+        told = [(each.uid, each.outcome) for advised in here.moved for each in advised]
+        assert told == ([("0a", here.outcome())] if settled else [])
 
 
 def test_a_job_that_ends_before_its_placement_is_written_settles_it(
@@ -694,6 +702,34 @@ def test_what_is_remembered_of_before_a_restart_is_counted_once_however_often_it
             fresh.remember()
         assert [each.uid for each in fresh.remember()] == moved == ["0a"]
         assert len(counted) == 1
+
+
+def test_what_ends_before_the_past_is_remembered_is_counted_once(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        counted: list[object] = []
+        here.jobs.ledger = SimpleNamespace(add=counted.append)  # type: ignore[assignment]
+        here.store.placements.add([asked("0a", NOW - 1.0)])
+        here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
+        assert here.jobs.remember() == []
+        assert len(counted) == 1
+
+
+def test_a_run_that_its_scheduler_confirms_is_counted_once(tmp_path: Path) -> None:
+    with site(tmp_path, Scheduler("c", {"7": WELL})) as here:
+        here.jobs.take(job())
+        here.confirm()
+        assert [each.run.extra["job"] for each in here.learned] == ["7"]
+        (family,) = here.metrics.runs.collect()
+        assert family.samples[0].value == 1.0
+
+
+def test_a_job_of_an_unknown_kind_is_matched_with_its_placement(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        advised = asked("0a", NOW - 20.0, script=digest(b"one"))
+        here.store.placements.add([advised])
+        here.jobs.askers.note(advised.question)
+        here.jobs.take(job(comment="", kind="unknown", submitted=NOW - 20.0, script=digest(b"one")))
+        assert here.outcome().job == "7"
 
 
 def test_a_placement_is_settled_once(tmp_path: Path) -> None:

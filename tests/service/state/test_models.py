@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import pytest
 from waiting import until
@@ -18,7 +19,7 @@ from metasched.predictors.contract import Saved
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import InputError, PhaseMark, Run
+from metasched.records import InputError, Interval, PhaseMark, Prediction, Run
 from metasched.service.state import models as module
 from metasched.service.state.fit_workers import Fit, FitWorkers
 from metasched.service.state.models import MANY, Models
@@ -186,6 +187,13 @@ def test_a_platform_never_used_borrows_from_the_others_until_it_has_runs_of_its_
         never = models.predictor("cg", "new")
         assert never is not None
         assert never.predict(asked.request).interval.holds(asked.execution_time)
+        far = run("new", 3000.0, 8, 0.5).request
+        before = never.predict(far).interval
+        models._learn(RecordedRun(run("old", 3000.0, 8)))  # and knows at once what is learned of the others
+        renewed = models.predictor("cg", "new")
+        assert renewed is not None
+        after = renewed.predict(far).interval
+        assert after.high / after.low < 0.9 * before.high / before.low
         models._learn(RecordedRun(run("new", 400.0, 2, 0.5)))
         models._learn(RecordedRun(run("new", 700.0, 2, 0.5)))
         used = models.predictor("cg", "new")
@@ -193,6 +201,21 @@ def test_a_platform_never_used_borrows_from_the_others_until_it_has_runs_of_its_
         assert used.predict(asked.request).execution_time == pytest.approx(asked.execution_time, rel=0.1)
         assert "runs on old are used too" in used.predict(asked.request).warnings[0]
         assert models.failures == 0
+
+
+def test_a_run_is_judged_by_what_its_user_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(predictor: object, user: str) -> SimpleNamespace:
+        time = 10.0 if user == "ann" else 20.0
+        return SimpleNamespace(predict=lambda request: Prediction(time, Interval(time, time, 0.9), ""))
+
+    with Store.open(tmp_path / "metasched.db") as store:
+        models = Models(store)
+        for n in (300.0, 500.0, 800.0):
+            models._learn(RecordedRun(run("east", n, 2)))
+        monkeypatch.setattr(module, "for_user", told)
+        for user in ("ann", "bob"):
+            models._learn(RecordedRun(replace(run("east", 600.0, 2), extra={"user": user})))
+        assert [each.predicted for each in models.recent.of("cg", "east")][-2:] == [10.0, 20.0]
 
 
 @pytest.mark.parametrize("fault", [StoreError("the disk is full"), ValueError("a fault of ours")])
