@@ -7,6 +7,7 @@ import math
 import random
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,14 +23,27 @@ from metasched.predictors.walltime import (
     Question,
     loads_to_expect,
     of_placement,
+    suggestions,
 )
-from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Interval, Placement, Prediction, ResourceSet, Run
+from metasched.records import (
+    IDLE_BANDWIDTH,
+    IDLE_CPU,
+    InputError,
+    Interval,
+    Placement,
+    Prediction,
+    ResourceSet,
+    Run,
+    Settings,
+)
 from metasched.store.database.store import Store
 from tests.service.daemons import learned_database
 
 
 class LogNormal:
     """Predicts N/(P cpu) with log-normal errors of a known spread."""
+
+    name = "lognormal"
 
     def __init__(self, spread: float) -> None:
         self.spread = spread
@@ -127,6 +141,26 @@ def test_a_limit_that_is_no_time_is_refused(limit: float) -> None:
 def test_a_question_about_what_cannot_be_says_what_is_wrong(wrong: dict[str, float], why: str) -> None:
     with pytest.raises(InputError, match=f"^{why}"):
         Question(**{"application": "cg", "problem_size": 10.0, "processors": 1} | wrong)  # type: ignore[arg-type]
+
+
+def suggested(runs: dict[str, list[Run]], **asked: Any) -> list[str]:
+    models: Any = {platform: LogNormal(0.1) for platform in ("east", "west")}
+    found = suggestions(Question("cg", 100.0, 2, **asked), models, lambda platform: runs.get(platform, []))
+    return [each["cluster"] for each in found["clusters"]]
+
+
+def test_limits_are_for_platforms_whose_loads_are_known_or_said() -> None:
+    runs = [Run("cg", "east", 100.0, 2, 0.5, 90.0, 100.0)]
+    assert suggested({"east": runs, "west": runs}) == ["east", "west"]
+    assert suggested({"east": runs}) == ["east"]
+    assert suggested({}, available_cpu=0.5, available_bandwidth=90.0) == ["east", "west"]
+    with pytest.raises(InputError):
+        suggested({})
+
+
+def test_settings_that_a_model_does_not_depend_on_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^steps 5 is given, but lognormal models do not depend on it$"):
+        suggested({}, available_cpu=0.5, available_bandwidth=90.0, settings=Settings.of(parameters={"steps": 5}))
 
 
 def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
