@@ -109,7 +109,7 @@ class SitePlacement:
 
 
 def ranked_sites(
-    offers: Iterable[Offer], known: Mapping[str, Known], transfers: Mapping[str, Transfer], *, tie: float = TIE
+    offers: Iterable[Offer], known: Mapping[str, Known], transfers: Mapping[str, Transfer]
 ) -> list[SitePlacement]:
     """The best offer of each site, the soonest completion first; of equal ones the site that was chosen longest ago.
 
@@ -118,7 +118,6 @@ def ranked_sites(
     offers : of all sites that answered.
     known : what is known of each site.
     transfers : the time to bring the data to each site.
-    tie : part of the soonest completion up to which others are equal.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def ranked_sites(
     order = sorted(best.values(), key=lambda each: each.completion)
     if not order:
         return []
-    bound = order[0].completion * (1.0 + tie)
+    bound = order[0].completion * (1.0 + TIE)
     equal = [each for each in order if each.completion <= bound]
 
     def waited(each: SitePlacement) -> float:

@@ -102,7 +102,6 @@ def advise_running(
     loads: Loads | None = None,
     constraints: Constraints | None = None,
     contention: Contention | None = None,
-    level: float = LEVEL,
 ) -> RunningAdvice:
     """Whether a job should move, and where.
 
@@ -117,7 +116,6 @@ def advise_running(
     loads : what is known of them besides what was measured last.
     constraints : on other places.
     contention : with the other jobs that run.
-    level : of the intervals that doubts are read from.
 
     Raises
     ------
@@ -138,7 +136,7 @@ def advise_running(
     left = 1.0 - done
     expected, warnings = counted(home.state, loads, left * home.time(*now))
     cpu, bandwidth = home.loads(expected)
-    here = _outlook(predictor, job.problem_size, processors, (cpu, bandwidth), level)
+    here = _outlook(predictor, job.problem_size, processors, (cpu, bandwidth))
     asked = (constraints or Constraints()).model_copy(
         update={"processors": (processors,), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
     )
@@ -148,7 +146,7 @@ def advise_running(
         contention=contention or ALONE,
         top=1,
         scope="top",
-        level=level,
+        level=LEVEL,
         loads=_of_the_rest(loads, left),
         settings=(job.settings,) if job.settings.laid_out else (),
     )
@@ -168,7 +166,7 @@ def advise_running(
     wait = max(best.queue_wait * left - cost.total, 0.0)
     there = _outlook(
         predictors[chosen.cluster], job.problem_size, processors,
-        (chosen.available_cpu, chosen.available_bandwidth), level, slowdown=best.slowdown, wait=wait,
+        (chosen.available_cpu, chosen.available_bandwidth), slowdown=best.slowdown, wait=wait,
     )  # fmt: skip
     same = predictors[chosen.cluster] is predictor
     found = decide(done, here, there, cost, moved_ago=job.moved_ago, same_model=same)
@@ -290,12 +288,11 @@ def _outlook(
     problem_size: float,
     processors: int,
     loads: tuple[float, float],
-    level: float,
     *,
     slowdown: float = 1.0,
     wait: float = 0.0,
 ) -> Outlook:
     """The whole job at a place, with what its model may be wrong by."""
-    found = predict_one(predictor, problem_size, processors, *loads, level, None)
+    found = predict_one(predictor, problem_size, processors, *loads, LEVEL, None)
     time, interval = found.execution_time, found.interval
     return Outlook(slowdown * time, (interval.low / time, interval.high / time), wait)

@@ -197,6 +197,9 @@ def test_live_loads_without_a_daemon_carry_their_age_and_faults_are_warnings() -
     with serving(prometheus(nodes)) as url:
         tables = [SourceTable(kind="prometheus", url=url), SourceTable(kind="agent", url=URL, name="gone")]
         (found,), warnings = with_live_loads([cluster], tables, {"e1": 80.0, "e2": 80.0})
+        of_one = [SourceTable(kind="prometheus", url=url, nodes="e1")]
+        (partly,), _ = with_live_loads([cluster], of_one, {"e1": 80.0, "e2": 80.0})
+    assert partly.available_bandwidth.tolist() == [80.0, 100.0, 100.0]
     assert found.available_cpu.tolist() == [0.5, 1.0, 1.0]
     assert found.available_bandwidth.tolist() == [80.0, 80.0, 100.0]
     assert 395.0 < found.age[0] < 500.0
