@@ -118,6 +118,18 @@ def test_a_users_own_history_counts_for_that_user() -> None:
     assert for_user(ridge := RidgeQuadratic().fit(honest(9)), "eve") is ridge
 
 
+def test_what_surprises_in_runs_of_a_distrusted_user_widens_no_interval_of_others() -> None:
+    false = lies("threefold", 26)
+    predictor = RobustPredictor("made", "c8").fit([*honest(40), *false[:20]])
+    before = predictor.state.calibration
+    for run in false[20:]:
+        predictor.learn(run)
+    assert predictor.state.doubted == {"eve"}
+    assert predictor.state.calibration is before
+    predictor.learn(of("user1", runs(1, seed=4)[0]))
+    assert predictor.state.calibration is not before
+
+
 def test_what_answers_distrusted_users_is_at_hand_before_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     *known, new = lies("threefold", 21)
     predictor = RobustPredictor("made", "c8").fit([*honest(40), *known])
