@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.forecast import RecordedLoads
 from metasched.predictors.judging.conditions import Forecast
 from metasched.predictors.judging.peers import RidgeQuadratic
-from metasched.records import InputError, Run
+from metasched.records import InputError, Interval, Prediction, Request, Run
 from monitors.forecasters.sets import forecast_sets
 
 TIME = 10.0 * np.arange(200)
@@ -35,6 +37,32 @@ def test_what_is_judged_is_what_places_jobs() -> None:
     assert 0.8 * least <= asked.request.available_cpu <= 1.02 * least
     assert asked.doubt is not None
     assert asked.doubt.cpu[0] < 1 < asked.doubt.cpu[1]
+
+
+def test_a_run_on_all_nodes_is_judged_by_the_minima_and_the_doubt_of_its_placement() -> None:
+    class Minute:
+        """A minute, whatever the loads."""
+
+        def predict(self, request: Request, level: float = 0.9) -> Prediction:
+            return Prediction(60.0, Interval(60.0, 60.0, level), "")
+
+    cpu, bandwidth = (each[:, 1:] for each in loads())
+    bandwidth = bandwidth[:, ::-1]  # so that not the same nodes hold both back
+    predictor: Any = Minute()
+    run = replace(RUN, processors=3, nodes=("b", "c", "d"))
+    asked = Forecast(TIME, "bcd", cpu, bandwidth)(run, predictor, 0.8)
+    cluster = ClusterState.make("c", ["b", "c", "d"], processors=1)
+    placed = RecordedLoads(TIME, cluster.nodes, cpu, bandwidth, 1500.0)(cluster, 60.0)
+    assert placed.minima is not None
+    of_cpu, of_bandwidth = placed.minima.at(3)
+    assert max(of_cpu, of_bandwidth) < 0.95
+    assert asked.request.available_cpu == pytest.approx(placed.available_cpu.min() * of_cpu)
+    assert asked.request.available_bandwidth == pytest.approx(placed.available_bandwidth.min() * of_bandwidth)
+    doubt = placed.doubt(3, 0.8)
+    assert doubt is not None
+    assert asked.doubt is not None
+    assert asked.doubt.cpu.tolist() == pytest.approx(doubt.cpu.tolist())
+    assert asked.doubt.bandwidth.tolist() == pytest.approx(doubt.bandwidth.tolist())
 
 
 def test_the_doubt_follows_the_level() -> None:

@@ -35,7 +35,7 @@ def later(
 
     It is unknown which nodes will be free then, so the run is predicted for what the partition's nodes are expected to
     have to spare on average until its end, with forecasts and stale measurements as in rankings. Jobs that were placed
-    just now are ahead in the queue.
+    just now are in the queue already.
 
     Parameters
     ----------

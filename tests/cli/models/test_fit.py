@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from command_line import call, refusal
 
+from metasched.cli import figures
+from metasched.predictors.contract import Predictions
 from metasched.store.files.models import read_model
 from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
@@ -344,16 +346,18 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     assert "with CPU 0.5, the usual value of the runs" in found[5]
 
 
-def test_intervals_hold_the_loads_that_are_not_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_intervals_hold_the_loads_that_are_not_given(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draw = np.random.default_rng(3)
     table, model = tmp_path / "runs.csv", tmp_path / "m.json"
     rows = [
-        f"cg,c8,{n},{p},{cpu},1000,{2e-3 * n / (p * cpu) * noise}"
+        f"cg,c8,{n},{p},{cpu},1000,{2e-3 * n / (p * cpu) * noise},{0.1 * n / cpu * noise}"
         for n in range(100, 900, 100)
         for p in (1, 2, 4, 8)
         for cpu, noise in [(draw.uniform(0.3, 1.0), draw.lognormal(0.0, 0.03))]
     ]
-    header = "application,cluster,problem_size,processors,min_avg_avail_cpu,min_avg_avail_bw,execution_time"
+    header = "application,cluster,problem_size,processors,min_avg_avail_cpu,min_avg_avail_bw,execution_time,energy"
     table.write_text("\n".join([header, *rows]) + "\n")
     asked = ("predict", str(model), "--problem-size", "500", "--processors", "4", "--json")
     assert call(capsys, "fit", str(table), "-o", str(model))[0] == 0
@@ -368,6 +372,15 @@ def test_intervals_hold_the_loads_that_are_not_given(capsys: pytest.CaptureFixtu
         return float(np.mean((times >= low) & (times <= high)))
 
     assert (held(without) > 0.85, held(given) < 0.3) == (True, True)
+    of_energy, of_given = (each["energy"]["interval"] for each in (without, given))
+    assert of_energy["high"] / of_energy["low"] > 1.2 * of_given["high"] / of_given["low"]
+    drawn: list[Predictions] = []
+    real = figures.time_and_efficiency
+    monkeypatch.setattr(figures, "time_and_efficiency", lambda *shown: drawn.append(shown[1]) or real(*shown))
+    plotted = ("plot", "scaling", str(model), "-o", str(tmp_path / "p.png"), "--problem-size", "500")
+    assert call(capsys, *plotted, "--processors", "4")[0] == 0
+    ends = drawn[0].low[-1], drawn[0].high[-1]
+    assert ends == pytest.approx((without["interval"]["low"], without["interval"]["high"]))
 
 
 @pytest.mark.parametrize("lacks", ["cluster", "min_avg_avail_bw"])

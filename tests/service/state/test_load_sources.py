@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from metasched.placement.loads.sampled import Sampled, sampled
 from metasched.records import InputError
 from metasched.service.configuration import read_configuration
 from metasched.service.dashboard.health import checks
-from metasched.service.state.load_sources import LoadSources
+from metasched.service.state.load_sources import UNHEARD, LoadSources
 from metasched.store.files.sources import read_sources
 from monitors.sources.contract import Readings, Sample
 from monitors.sources.screening import Rules
@@ -189,6 +190,16 @@ def test_sources_stand_in_the_configuration_or_in_the_description(tmp_path: Path
     described = "[[cluster]]\nname = 'east'\nnodes = [{ names = 'e1' }]\n" + table
     with running(tmp_path, learned=False, clusters=described) as daemon:
         assert [report.name for report in daemon.load_sources.reports()] == [f"agent {URL}"]
+
+
+def test_a_source_that_may_take_longer_than_its_period_is_not_unheard_meanwhile() -> None:
+    def well(age: float, timeout: float) -> bool:
+        table = SourceTable(kind="agent", url=URL, name="a", period=5.0, timeout=timeout)
+        sources = LoadSources([table], lambda *_: Sampled(()), lambda name: None)
+        return replace(sources._reports["a"], answered_at=0.0).well(age)
+
+    late = UNHEARD * 5.0 + 1.0
+    assert (well(late - 2.0, 1.0), well(late, 1.0), well(late, 20.0)) == (True, False, True)
 
 
 def test_live_loads_without_a_daemon_carry_their_age_and_faults_are_warnings() -> None:
