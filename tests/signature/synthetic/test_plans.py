@@ -13,8 +13,9 @@ from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import grown
-from metasched.signature.synthetic.plan import RECEIVE, SEND, SLEEP, TOGETHER, WAIT, WORDS, Plan, planned
-from metasched.signature.traces.trace import trace_of
+from metasched.signature.synthetic.plan import PHASE, RECEIVE, SEND, SLEEP, TOGETHER, WAIT, WORDS, Plan, planned
+from metasched.signature.traces.actions import BYTE
+from metasched.signature.traces.trace import Trace, trace_of
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
 
@@ -132,3 +133,19 @@ def test_growth_of_each_kind_is_found_again(alone: float, rounds: float, each: f
 
     counts = [2, 4, 8, 16, 32]
     assert grown(counts, [seconds(n) for n in counts], count) == pytest.approx(seconds(count), rel=1e-3)
+
+
+@pytest.mark.parametrize(("count", "many"), [(32, 18), (64, 50), (128, 64)])
+def test_noise_is_as_many_messages_as_others_have_under_way_up_to_64(count: int, many: int) -> None:
+    def ring(n: int) -> Trace:
+        actions: dict[int, list[tuple[str, tuple[float, ...]]]] = {}
+        for rank in range(n):
+            shift = ("sendRecv", (8, (rank + 1) % n, 8, (rank - 1) % n, BYTE, BYTE))
+            actions[rank] = [("init", ()), *(9 * [("compute", (1e6 / n,)), shift]), ("finalize", ())]
+        return trace_of(actions)
+
+    # Each process has one message under way, and fourteen are measurable.
+    plan = planned(fit([ring(n) for n in (8, 16, 24)]).application, count, 32, 1, 1e-9)
+    assert plan.measurable == 14
+    told = {tuple(words[:2]) for pair in scripts(plan) for actions in pair for words in actions if words[0] == PHASE}
+    assert told == {(PHASE, many)}
