@@ -42,6 +42,8 @@ MOST_FAILED = 4
 NEARLY = 0.95
 #: Of how many processes of the largest run one role has to explain two, where larger runs ask for roles not seen.
 MOST_ROLES_OF = 2
+#: How many roles there may be at most for each process of the largest run.
+MOST_ROLES = 0.75
 #: Roles whose programs are completed each by itself, simplest first, and on how many grids distances are tried.
 COMPLETED, MOST_LINES = ("", "begins", "borders"), 14
 #: Fewest different counts that a rule in n can be checked on.
@@ -285,8 +287,8 @@ def _best(
         return tree
     for features, topology in roles or (candidates(topologies) if whole is None else [(whole.features, "line")]):
         seen = ranks_seen(runs, features, topology)
-        # Where each process has a role of its own, nothing is explained.
-        if seen is None or len({cell for cell in seen if len(runs) - 1 in seen[cell]}) == counts[-1] > 1:
+        # Where nearly each process has a role of its own, nothing is explained: any calls would have such rules.
+        if seen is None or sum(len(runs) - 1 in of for of in seen.values()) > max(MOST_ROLES * counts[-1], 1):
             continue
         if part and not _reaches(features, topology, _larger(counts, topology), {*seen}):
             continue

@@ -26,7 +26,8 @@ def across_steady_sides(rule: Attribute, peer: Attribute | None, samples: Sample
     """
     if peer is None or not rule.table or rule.steps != peer.steps or rule.placement is not None:
         return rule
-    topology = next((each.topology for each in peer.table if each.topology != "line"), "line")
+    # A partner by no relation of ranks stands in no grid.
+    topology = next((each.topology for each in peer.table if each.topology not in ("", "line")), "line")
     sides = np.array([TOPOLOGIES[topology](n) for n in samples.distinct])
     ways = [_crossed(each, topology, sides.shape[1]) for each in peer.table]
     if None in ways:
