@@ -294,8 +294,9 @@ def _best(
             continue
         patience, believed = 0 if part else MOST_FAILED, FOLDED if features == "folded" else ()
         rules = RuleSearch(
-            runs, shapes, topology, topologies, timed, patience=patience, believed=believed, completed=whole
-        )
+            runs, shapes, topology, topologies, timed, patience=patience, believed=believed, completed=whole,
+            strict=bool(roles),
+        )  # fmt: skip
         search = RoleSearch(rules, features)
         try:
             found = search.fit(seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -151,18 +151,27 @@ class RoleSearch:
         longer = len({sequence.size for sequence in sequences}) > 1
         if longer and not self.search.in_tree and not _calls_once(max(sequences, key=len)):
             grids = [*self.search.grids]
-            along = self._along_sides(cell, seen)
+            along = self._strictly(self._along_sides, cell, seen)
             if along is not None and not self._plainer(along[0], cell, seen):
                 return along
             self.along, self.search.grids = False, grids
         best: Found | None = None
         for precisely in (True, False):
-            found = self._role_by(cell, seen, precisely)
+            found = self._strictly(self._role_by, cell, seen, precisely)
             if found is not None and (best is None or _cost(found) < _cost(best)):
                 best = found
             if best is not None and not (_cost(best)[0] and self.search.divided) and not _goes_round(best[0]):
                 break
         return best
+
+    def _strictly(self, search: Callable[..., Found | None], *of: object) -> Found | None:
+        """What a search finds; None where it is given up though another may explain every call."""
+        try:
+            return search(*of)
+        except GivenUpError:
+            if not self.search.strict:
+                raise
+            return None
 
     def _plainer(self, along: Role, cell: Cell, seen: dict[int, Ints]) -> bool:
         """Whether loops whose every number follows rules explain a role in fewer calls than the sides of a grid do."""

@@ -69,6 +69,7 @@ class RuleSearch:
     in_tree : whether the processes form a binomial tree; a run is then there for each number of children.
     believed : rules of partners that are tried before all others.
     completed : the runs, where they were completed by null communications: partners are labels then.
+    strict : whether it is given up at the first call that follows no rule.
     """
 
     def __init__(
@@ -83,10 +84,11 @@ class RuleSearch:
         in_tree: bool = False,
         believed: Sequence[Attribute] = (),
         completed: Completed | None = None,
+        strict: bool = False,
     ) -> None:
         self.runs, self.shapes, self.topology, self.timed = runs, shapes, topology, timed
         self.loosely, self.patience, self.lost, self.in_tree = loosely, patience, 0, in_tree
-        self.believed, self.completed = tuple(believed), completed
+        self.believed, self.completed, self.strict = tuple(believed), completed, strict
         #: How many numbers of processes there are.
         self.counts = len({run.count for run in runs})
         rest = [name for name in topologies if name not in ("line", topology)]
@@ -376,6 +378,8 @@ class RuleSearch:
             return found
 
         found = self._pooled(key, samples, values, search, tolerance)
+        if found is None and self.strict and not tolerance:
+            raise GivenUpError
         if found is None:
             # What differs at one count may still follow from other roles; what does not, from none, and neither does
             # what follows no rule in one process of each run.
