@@ -23,7 +23,7 @@ from metasched.placement.explaining.what_if import Scaling, drained, impossible_
 from metasched.placement.ranking.query import Question
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictions
-from metasched.records import InputError, check_level
+from metasched.records import InputError, Placement, check_level
 
 
 @options.grouped
@@ -100,7 +100,9 @@ def whatif(
     struck = None
     if rate is not None:
         best = after.placements[0]
-        struck = under_failures(curve, best.processors, len({*best.nodes}), rate, checkpoint, level)
+        struck = under_failures(
+            curve, best.processors, len({*best.nodes}), rate, checkpoint, level, slowdown=best.slowdown
+        )
     if picture is not None:
         figures.save(
             figures.time_and_efficiency(
@@ -111,7 +113,7 @@ def whatif(
             picture,
         )
     if as_json:
-        output.print_json(_answered(before, after, found) | ({"failures": _failures(struck)} if struck else {}))
+        output.print_json(_answered(before, after, found, rate) | ({"failures": _failures(struck)} if struck else {}))
     else:
         _show_change(before, after, found)
         if struck is not None:
@@ -133,10 +135,10 @@ def _failure_rate(node_mttf: float | None) -> FailureRate:
     return FailureRate(1.0 / node_mttf)
 
 
-def _answered(before: RankingTable, after: RankingTable, found: Scaling) -> dict[str, Any]:
+def _answered(before: RankingTable, after: RankingTable, found: Scaling, rate: FailureRate | None) -> dict[str, Any]:
     columns = (found.processors, found.execution_time, found.speedup, found.efficiency)
     best = [each.placements[0] for each in (before, after)]
-    was, will_be = (each.record() for each in best)
+    was, will_be = (_under(rate, each.record()) for each in best)
     return {
         "before": placement_document(was, best[0].costs),
         "after": placement_document(will_be, best[1].costs),
@@ -149,6 +151,14 @@ def _answered(before: RankingTable, after: RankingTable, found: Scaling) -> dict
         ],
         "warnings": list(after.warnings),
     }
+
+
+def _under(rate: FailureRate | None, placement: Placement) -> Placement:
+    """A placement with its chance where nodes fail at this rate, whatever the hardware's entry says."""
+    if rate is None:
+        return placement
+    time = placement.slowdown * placement.prediction.execution_time
+    return replace(placement, success=rate.success(time, len({*placement.resource_set.nodes})))
 
 
 def _failures(struck: Reliability) -> dict[str, Any]:

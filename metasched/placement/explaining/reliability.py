@@ -77,7 +77,14 @@ def check_failure_times(node_mttf: float | None, checkpoint: float | None) -> No
 
 
 def under_failures(
-    curve: Curve, processors: int, nodes: int, rate: FailureRate, cost: float | None, level: float
+    curve: Curve,
+    processors: int,
+    nodes: int,
+    rate: FailureRate,
+    cost: float | None,
+    level: float,
+    *,
+    slowdown: float = 1.0,
 ) -> Reliability:
     """The effects of failures on the best placement, and on those with another number of processors.
 
@@ -88,6 +95,7 @@ def under_failures(
     rate : of a node.
     cost : of a checkpoint (s); None where none are written.
     level : of the interval.
+    slowdown : of the best placement by other jobs, which slow down the others as much.
 
     Examples
     --------
@@ -98,7 +106,7 @@ def under_failures(
     (883.064, 0.9574, 100000)
     """
     struck = rate.mean * np.ceil(curve.processors * nodes / processors)
-    wait, work = curve.completion - curve.execution_time, curve.execution_time
+    wait, work = curve.completion - curve.execution_time, slowdown * curve.execution_time
     here = int(np.flatnonzero(curve.processors == processors)[0])
     scratch = wait + from_scratch(work, struck)
     checkpoints, completion = None, scratch

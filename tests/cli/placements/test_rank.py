@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -441,6 +442,21 @@ def test_a_wrong_source_is_refused(files, capsys, options: tuple[str, ...], mess
     assert message in refusal(run(capsys, "--application", "cg", "--model", "cg.json", *options))
 
 
+def test_whatif_tells_the_chance_of_a_job_that_others_slow_down(files, capsys) -> None:
+    busy = '[[cluster]]\nname = "busy"\nnodes = [{ names = "b[0-1]", available_bandwidth = 90.0 }]\n'
+    busy += '[[cluster.running]]\nnodes = "b[0-1]"\ncomputation = 1e6\ncommunication = 1e5\n'
+    Path("busy.toml").write_text(busy)
+    status, out, _ = call(
+        capsys, "whatif", "--application", "cg", "--problem-size", "2000", "--clusters", "busy.toml",
+        "--model", "cg.json", "--node-mttf", "1e4", "--json",
+    )  # fmt: skip
+    assert status == 0
+    found = json.loads(out)
+    assert found["after"]["slowdown"] > 1.3
+    assert found["failures"]["success"]["value"] == pytest.approx(found["after"]["success"])
+    assert found["failures"]["expected_completion"] > found["after"]["completion"]
+
+
 def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, capsys) -> None:
     options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
 
@@ -453,6 +469,12 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
     assert "failures" not in calm
     best = calm["after"]
     nodes, time = len({*best["nodes"]}), best["execution_time"]
+    both = answer("--node-mttf", str(10 * time), "--checkpoint", "0.01", "--times", "2")
+    lengths = {name: both[name]["execution_time"] * len({*both[name]["nodes"]}) for name in ("before", "after")}
+    for name, length in lengths.items():
+        assert both[name]["success"] == pytest.approx(np.exp(-length / (10 * time)))
+    assert both["failures"]["success"]["value"] == pytest.approx(both["after"]["success"])
+    assert "success" not in calm["before"]
     struck = answer("--node-mttf", str(10 * time), "--checkpoint", "0.01")["failures"]
     rate = nodes / (10 * time)
     assert struck["nodes"] == nodes

@@ -29,6 +29,14 @@ def placement(cpu: float = 1.0, time: float = 100.0, **more) -> Placement:
     return Placement(sets, Prediction(time, Interval(90.0, 110.0, 0.9), "m"), **more)
 
 
+def test_failures_strike_jobs_that_others_slow_down_for_as_long_as_they_take() -> None:
+    """Twice as slow, after the same wait."""
+    rate = FailureRate(1e-3)
+    found = under_failures(Curve(COUNT, TIME, TIME, TIME, TIME + 10.0), 8, 4, rate, None, 0.9, slowdown=2.0)
+    assert found.success == pytest.approx(math.exp(-1e-3 * 300.0 * 4))
+    assert found.expected_completion == pytest.approx(10.0 + math.expm1(4e-3 * 300.0) / 4e-3)
+
+
 def test_failures_stretch_every_number_of_processors_by_its_own_nodes() -> None:
     """Eight processors on four nodes: two of each, and from scratch (e^(r T) - 1) / r, with r for 1, 1, 2, 4 nodes."""
     rate = FailureRate(1e-3)
