@@ -20,6 +20,7 @@ import numpy as np
 from metasched.arrays import Floats
 from metasched.predictors.memory.domain import FAR
 from metasched.records import WITHOUT, InputError, Settings, has_words
+from metasched.records.settings import parsed
 
 #: Words of one parameter that have columns of their own at most, and columns altogether.
 MOST_WORDS, MOST_COLUMNS = 8, 16
@@ -208,27 +209,50 @@ class SettingColumns:
                 whole[untold, place] = usual[untold]
         return whole
 
-    def doubts(self, settings: Settings) -> tuple[str, ...]:
-        """Warnings about predictions for these settings."""
+    def changes(self, settings: Settings) -> dict[str, tuple[str, str]]:
+        """What settings state that no column stands for, as it was always the same: by name, stated and learned value.
+
+        >>> found = SettingColumns.of([Settings.of(parameters={"steps": 100})] * 2, np.zeros(2))
+        >>> found.changes(Settings.of(threads=2, parameters={"steps": 500}))
+        {'threads': ('2', '1'), 'steps': ('500', '100')}
+        """
+        constant = {"threads": "1"} | dict(self.constant)
+        if any(column.kind == "threads" for column in self.columns):
+            del constant["threads"]
+        asked = self._asked(settings)
+        return {name: (asked[name], value) for name, value in constant.items() if asked.get(name, value) != value}
+
+    def departures(self, settings: Settings) -> list[tuple[Kind, float]]:
+        """The kind of each of the :meth:`changes`, and how far it leads: the logarithm of a ratio, or 1.
+
+        It is 1 for a word, and for numbers that are not both above 0.
+        """
+        kinds: dict[str, Kind] = {"processes_per_node": "per_node", "threads": "threads", "frequency": "clock"}
+        far = {name: _far_apart(*values) for name, values in self.changes(settings).items()}
+        return [(kinds.get(name, "power"), each) if each else ("word", 1.0) for name, each in far.items()]
+
+    def _asked(self, settings: Settings) -> dict[str, str]:
+        """What settings tell, in words by name."""
         asked = {name: WITHOUT[name] for name, words in self.known if words and name in WITHOUT}
         asked |= {name: _word(value) for name, value in settings.parameters}
         if settings.processes_per_node is not None:
             asked["processes_per_node"] = str(settings.processes_per_node)
         asked["threads"] = str(settings.threads)
-        constant = {"threads": "1"} | dict(self.constant)
         if settings.frequency is not None:
             asked["frequency"] = f"{settings.frequency:g}"
-        names = constant.keys() | {column.name for column in self.columns}
-        if "threads" in {column.name for column in self.columns}:
-            del constant["threads"]
+        return asked
+
+    def doubts(self, settings: Settings) -> tuple[str, ...]:
+        """Warnings about predictions for these settings."""
+        asked = self._asked(settings)
+        names = {"threads", *dict(self.constant), *(column.name for column in self.columns)}
         if settings.processes_per_node is not None and "processes_per_node" not in names:
             return (
                 f"processes_per_node {asked['processes_per_node']}: no learned run states it, so its effect is unknown",
             )
         notes = [
-            f"{name} {asked[name]} was never learned (it was always {value}), so its effect is unknown"
-            for name, value in constant.items()
-            if asked.get(name, value) != value
+            f"{name} {stated} was never learned (it was always {learned}), so its effect is unknown"
+            for name, (stated, learned) in self.changes(settings).items()
         ]
         notes += [
             f"{column.name} {asked[column.name]} is one of {len(column.rarer) + 1} rare words, which count as one"
@@ -284,6 +308,15 @@ def _columns(name: str, values: Sequence[float | str], most: int) -> list[Column
     if numbers.min() > 0.0:
         return [Column("power", name, middle=float(np.exp(np.log(numbers).mean())))]
     return [Column("range", name, middle=float(numbers.mean()), unit=float(np.ptp(numbers)) / 2.0)]
+
+
+def _far_apart(one: str, other: str) -> float:
+    """The distance of the logarithms of two different numbers above 0; 0 for others and for words."""
+    try:
+        values = parsed(one), parsed(other)
+    except ValueError:
+        return 0.0
+    return abs(math.log(values[0]) - math.log(values[1])) if min(values) > 0.0 else 0.0
 
 
 def _word(value: float | str) -> str:

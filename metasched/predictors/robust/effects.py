@@ -21,6 +21,7 @@ import numpy as np
 
 from metasched.arrays import Floats
 from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns
+from metasched.records import Settings
 
 
 class Prior(NamedTuple):
@@ -35,6 +36,8 @@ class Prior(NamedTuple):
 #: Most of a run is paced by the clock, as ``energy.clock`` expects before any run.
 SHARING, LINKING, INSIDE = Prior(0.1, 0.3, 0.0), Prior(0.5, 0.4, 0.0), Prior(float(np.log(0.1)), 1.0)
 THREADING, POWER, WORD, CLOCK = Prior(0.85, 0.2, 0.0), Prior(0.5, 0.7), Prior(0.0, 0.7), Prior(-0.8, 0.4)
+#: The priors of the exponents of columns that are no numbers; of the layout the one that changes times most.
+_EXPONENTS = {"per_node": LINKING, "threads": THREADING, "word": WORD, "clock": CLOCK}
 
 
 class Factors(NamedTuple):
@@ -85,8 +88,7 @@ class Effects:
             if column.kind == "per_node":
                 found += [("sharing", SHARING), ("linking", LINKING), ("inside", INSIDE)]
             else:
-                prior = {"threads": THREADING, "word": WORD, "clock": CLOCK}.get(column.kind, POWER)
-                found.append(("threading" if column.kind == "threads" else name, prior))
+                found.append(("threading" if column.kind == "threads" else name, _EXPONENTS.get(column.kind, POWER)))
         return found
 
     def factors(self, numbers: tuple[float, ...], log_p: Floats, rows: Floats) -> Factors:
@@ -146,18 +148,28 @@ class Effects:
         (1.76..., 0.0)
         """
         powers, variance = dict(zip(self.names, numbers, strict=True)), 0.0
-        columns = self.columns.columns
         # Models of older files have no ranges.
-        for name, column, (low, high), cell in zip(
-            self.columns.names, columns, self.columns.ranges, setting, strict=False
-        ):
+        stated = zip(self.columns.names, self.columns.columns, self.columns.ranges, setting, strict=False)
+        for name, column, (low, high), cell in stated:
             if not math.isfinite(cell) and column.kind == "word":
-                alike = sum(other.name == column.name for other in columns)
+                alike = sum(other.name == column.name for other in self.columns.columns)
                 prior = WORD.spread**2 / alike if math.isinf(cell) else 0.0
                 variance += (powers[name] ** 2 + prior) / (1 + alike)
             elif not math.isfinite(cell) and column.kind in ("power", "range"):
                 variance += (powers[name] * (high - low)) ** 2 / (12.0 if math.isnan(cell) else 4.0)
         return variance
+
+    def unlearned(self, settings: Settings) -> float:
+        """Variance of log time by settings that are stated and were always others: their effects, as before any run.
+
+        The expected time stays that of the settings learned, so the mean of a prior counts as doubt, too.
+
+        >>> effects = Effects(SettingColumns.of([Settings.of(parameters={"steps": 10})], np.zeros(1)))
+        >>> [round(effects.unlearned(Settings.of(parameters={"steps": steps})), 2) for steps in (10, 20, 1000)]
+        [0.0, 0.36, 15.69]
+        """
+        found = [(_EXPONENTS.get(kind, POWER), far) for kind, far in self.columns.departures(settings)]
+        return sum(((prior.value**2 + prior.spread**2) * far**2 for prior, far in found), start=0.0)
 
 
 NO_EFFECTS = Effects()

@@ -93,6 +93,7 @@ class Model:
     scales : the most probable ones.
     loads : that replace loads not measured.
     weights : of the runs of the window, shape (n,); below 1 for outliers.
+    unlearned : variance of log time by settings for which it predicts and that never varied among the runs.
 
     Examples
     --------
@@ -109,6 +110,7 @@ class Model:
     scales: Scales
     loads: Loads
     weights: Floats
+    unlearned: float = 0.0
 
     @classmethod
     def fit(
@@ -180,8 +182,9 @@ class Model:
         ------
         InputError : a parameter is unknown, or a word where numbers were.
         """
-        (row,) = self.formula.effects.columns.rows([settings])
-        return replace(self, formula=replace(self.formula, setting=tuple(row.tolist())))
+        effects = self.formula.effects
+        setting = tuple(effects.columns.rows([settings])[0].tolist())
+        return replace(self, formula=replace(self.formula, setting=setting), unlearned=effects.unlearned(settings))
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s), and spreads of the logarithms of what will be measured, for arrays of one shape (n,)."""
@@ -259,8 +262,8 @@ class Model:
 
     @cached_property
     def unstated(self) -> float:
-        """Variance of log time by parameters that the settings do not state, which no run makes less."""
-        return self.formula.effects.unstated(self.formula.powers, self.formula.setting)
+        """Variance of log time by what the settings do not state, or what no run had: no run makes it less."""
+        return self.formula.effects.unstated(self.formula.powers, self.formula.setting) + self.unlearned
 
     @cached_property
     def _corners(self) -> list[list[float]]:

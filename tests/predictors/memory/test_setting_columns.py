@@ -84,6 +84,22 @@ def test_a_prediction_warns_of_settings_that_were_not_learned() -> None:
     assert words.doubts(solvers[2]) == ()
 
 
+def test_settings_depart_from_what_never_varied_by_the_ratio_of_numbers_and_by_one_for_words() -> None:
+    learned = Settings.of(4, 2, {"steps": 100, "k": 0, "solver": "amg"}, 2000.0)
+    found = columns(learned, learned)
+    assert found.departures(learned) == []
+    other = Settings.of(2, 8, {"steps": 1e-300, "k": 3, "solver": "7"}, 1000.0)
+    assert found.departures(other) == [
+        ("threads", pytest.approx(math.log(4))),
+        ("per_node", pytest.approx(math.log(2))),
+        ("clock", pytest.approx(math.log(2))),
+        ("word", 1.0),
+        ("word", 1.0),
+        ("power", pytest.approx(math.log(1e302))),
+    ]
+    assert found.departures(Settings.of(threads=2, parameters={"steps": -1})) == [("word", 1.0)]
+
+
 def test_a_word_that_was_never_learned_is_told_from_none_and_counts_as_the_usual_one() -> None:
     solvers = [Settings.of(parameters={"solver": name, "pre": "ilu"}) for name in ("amg", "amg", "cg", "mg")]
     found = SettingColumns.of([*solvers, Settings.of(parameters={"solver": "amg", "pre": "ssor"})], np.zeros(5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.robust.structure import Structure
 from metasched.records import InputError, Request, Run, Settings
 from metasched.store import documents
-from tests.predictors.laid_out import laid_out, without_settings
+from tests.predictors.laid_out import laid_out, true_time, without_settings
 
 
 def error(predictor: RobustPredictor, runs: list[Run]) -> float:
@@ -118,6 +119,32 @@ def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
         "solver cg was never learned (it was always amg)",
         "steps 900 was never learned (it was always 100)",
     ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"processes_per_node": 1},
+        {"threads": 4},
+        {"parameters": {"steps": 10.0, "solver": "amg"}},
+        {"parameters": {"steps": 0.0, "solver": "amg"}},
+        {"parameters": {"steps": 100.0, "solver": "jacobi"}},
+    ],
+)
+def test_another_value_of_what_never_varied_widens_the_interval_and_keeps_the_middle(changed: dict[str, Any]) -> None:
+    predictor = RobustPredictor().fit(laid_out(20, layouts=False, parameters=False))
+    learned = {"processes_per_node": 2, "threads": 1, "parameters": {"steps": 100.0, "solver": "amg"}}
+    same, other = (Request(500, 8, 0.9, 90.0, Settings.of(**each)) for each in (learned, learned | changed))
+    usual, doubted = predictor.predict(same), predictor.predict(other)
+    assert doubted.execution_time == usual.execution_time
+    stated, named = other.settings, dict(other.settings.parameters)
+    steps = float(named["steps"]) or 50.0
+    true = true_time(500, 8, stated.processes_per_node or 2, steps, str(named["solver"]), stated.threads)
+    assert not usual.interval.holds(true)
+    assert doubted.interval.holds(true)
+    columns = [np.array([value]) for value in (8, 0.9, 90.0)]
+    many = under(predictor, other.settings).predict_many(500.0, *columns)
+    assert (many.low[0], many.high[0]) == pytest.approx((doubted.interval.low, doubted.interval.high), rel=1e-6)
 
 
 @pytest.mark.parametrize(
