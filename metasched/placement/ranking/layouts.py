@@ -79,7 +79,7 @@ def layouts(
     found = found or [(asked.processes_per_node, asked.threads)]
     clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
     limited = asked.processes_per_node is None or asked.processes_per_node >= (constraints.per_node or largest)
-    if len(found) < 2 and asked.threads == 1 and limited:
+    if len(found) < 2 and found[0][1] == 1 and limited:
         return tuple(replace(asked, frequency=clock) for clock in frequencies and clocks)
     chosen = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_LAYOUTS)).round().astype(int))
     laid = (replace(asked, processes_per_node=found[place][0], threads=found[place][1]) for place in chosen)

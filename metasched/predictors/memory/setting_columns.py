@@ -168,6 +168,11 @@ class SettingColumns:
         """The name of each column, with its word where it stands for one."""
         return tuple(f"{each.name}={each.word}" if each.word else each.name for each in self.columns)
 
+    @property
+    def laid_out(self) -> bool:
+        """Whether the runs differ in their layout, or all had several threads."""
+        return "threads" in dict(self.constant) or any(each.kind in ("per_node", "threads") for each in self.columns)
+
     def rows(self, settings: Sequence[Settings], *, learned: bool = False) -> Floats:
         """The cells, shape (n, c), NaN where the settings do not tell, infinite where what they tell was never learned.
 

@@ -74,9 +74,8 @@ class RobustPredictor(RobustLearner, ByColumns):
 
     @property
     def layouts(self) -> frozenset[tuple[int | None, int]]:
-        """Processes per node and threads of the runs learned, where they differ."""
-        columns = {column.kind for column in self.state.model.formula.effects.columns.columns}
-        if not columns & {"per_node", "threads"}:
+        """Processes per node and threads of the runs learned, where they differ, or all had several threads."""
+        if not self.state.model.formula.effects.columns.laid_out:
             return frozenset()
         every = [run.settings for run in (*self.lent, *self.window)]
         return frozenset((each.processes_per_node, each.threads) for each in every)

@@ -137,6 +137,7 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     some = layouts([state], model, Settings(parameters=(("k", 1.0),)), any_threads=True)
     assert [(one.processes_per_node, one.threads) for one in some] == [(1, 1), (1, 4), (4, 1)]
     assert {one.parameters for one in some} == {(("k", 1.0),)}
+    assert layouts([state], Laid(known=((2, 4),)), DEFAULT_SETTINGS, any_threads=True) == (Settings(threads=4),)
     many = Laid(known=tuple((k, 1) for k in range(1, 9)) + tuple((k, 2) for k in range(1, 9)))
     assert len(layouts([state], many, DEFAULT_SETTINGS, any_threads=True)) == MOST_LAYOUTS
 

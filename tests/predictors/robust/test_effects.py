@@ -121,6 +121,13 @@ def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
     ]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_several_threads_that_all_runs_had_are_a_layout(threads: int) -> None:
+    layout = {"processes_per_node": "2", "threads": str(threads)}
+    runs = [replace(run, extra=layout) for run in laid_out(12, layouts=False, parameters=False)]
+    assert RobustPredictor().fit(runs).layouts == ({(2, 2)} if threads == 2 else frozenset())
+
+
 @pytest.mark.parametrize(
     "changed",
     [
