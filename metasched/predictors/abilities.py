@@ -7,7 +7,8 @@ checking a protocol costs as much as a prediction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -161,6 +162,33 @@ def under(predictor: Predictor, settings: Settings) -> Predictor:
         return predictor
     found: Predictor = predictor.under(settings)  # type: ignore[attr-defined]
     return found
+
+
+def understood(settings: Settings, answering: Iterable[object]) -> tuple[Settings, tuple[str, ...]]:
+    """The settings without the parameters that something refuses, and why each of these is refused.
+
+    A job is placed, whatever its user has misspelt; whoever predicts for the settings that are left can say the rest.
+
+    Parameters
+    ----------
+    settings : of a job or a run.
+    answering : predictors or models; those without a method ``under`` refuse nothing.
+    """
+    able = [found for each in answering if (found := getattr(each, "under", None)) is not None]
+    with suppress(InputError):
+        for answer in able:
+            answer(settings)
+        return settings, ()
+    kept, refused = [], []
+    for parameter in settings.parameters:
+        try:
+            for answer in able:
+                answer(Settings(parameters=(parameter,)))
+        except InputError as error:
+            refused.append(str(error))
+        else:
+            kept.append(parameter)
+    return replace(settings, parameters=tuple(kept)), tuple(refused)
 
 
 def check_depends(predictor: Predictor, settings: Settings) -> None:

@@ -16,9 +16,9 @@ from metasched.arrays import Floats, Ints
 from metasched.placement.clusters.energy import power_in_doubt
 from metasched.placement.clusters.own_load import own_load, without_load
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.abilities import clocks_of, computing_share, energy_predictor, under
+from metasched.predictors.abilities import clocks_of, computing_share, energy_predictor, under, understood
 from metasched.predictors.contract import Predictor
-from metasched.records import DEFAULT_SETTINGS, InputError, Settings
+from metasched.records import DEFAULT_SETTINGS, Settings
 
 #: Bandwidths (Mbit/s) that a link is taken to have at most and at least.
 BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6
@@ -229,14 +229,12 @@ def _left_to(job: StartedJob, measured: ClusterState, nodes: Ints) -> float:
 
 
 def _of_job(predictor: Predictor, job: StartedJob) -> Predictor:
-    """The predictor for the settings of a job; for usual parameters where it has some that no run had.
+    """The predictor for the settings of a job, but for parameters that no run had.
 
     Raises
     ------
     InputError : when no run had its devices.
     """
     settings = job.laid_out if clocks_of(predictor) else replace(job.laid_out, frequency=None)
-    try:
-        return under(predictor, settings)
-    except InputError:
-        return under(predictor, replace(settings, parameters=tuple(sorted(job.devices))))
+    known, _ = understood(settings, [predictor])
+    return under(predictor, replace(known, parameters=tuple(sorted({*known.parameters, *job.devices}))))

@@ -26,9 +26,9 @@ from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.plain_numbers import span
-from metasched.predictors.abilities import clocks_of, under
+from metasched.predictors.abilities import clocks_of, under, understood
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Placement
+from metasched.records import Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
 from metasched.service.advice.fronts import FrontCache, rotation_of
 from metasched.service.advice.recent import RecentPlacements
@@ -109,12 +109,13 @@ class Placer:
             why = "no partition admits the job, or it requests more processors than its QOS or its account allows"
             return nothing(uid, why, configuration)
         constraints = with_usual_memory(constraints, usable)
-        doubts: tuple[str, ...] = ()
-        try:
-            known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
-        except InputError as error:  # a parameter that is not learned yet must not make the placement fail
-            ask = ask.model_copy(update={"parameters": {}, "frequency": None})
-            known, doubts = self._models.on(ask.application, usable, ask.settings, user=ask.user), (str(error),)
+        known = self._models.on(ask.application, usable, user=ask.user)
+        known = {name: each for name, each in known.items() if name in constraints.clusters} or known
+        # A parameter that is misspelt, or not learned yet, must not make the placement fail.
+        settings, refused = understood(ask.settings, known.values())
+        if refused:
+            ask = ask.model_copy(update={"parameters": dict(settings.parameters)})
+        known = {name: under(predictor, settings) for name, predictor in known.items()}
         if not known:
             return nothing(uid, f"no model of {ask.application} yet", configuration)
         self._recent.forget(view, self._board.seen_at, now)
@@ -142,7 +143,7 @@ class Placer:
         if configuration.mode == "act" and not ask.trial:
             self._recent.add(best, chosen, laid_out, constraints, view, now)
             self._sharing.remember(uid, best, ask.frequency)
-        return answer(uid, ask, best, chosen, laid_out, predictor, warnings + doubts, configuration, ties)
+        return answer(uid, ask, best, chosen, laid_out, predictor, warnings, configuration, ties, refused)
 
     def _near_ties(
         self,

@@ -41,6 +41,7 @@ def answer(
     warnings: tuple[str, ...],
     configuration: Configuration,
     ties: Sequence[str] = (),
+    refused: Sequence[str] = (),
 ) -> Answer:
     """The answer that advises a placement.
 
@@ -53,6 +54,7 @@ def answer(
     warnings : what the user should know.
     configuration : of the daemon.
     ties : names of further partitions that may complete the job first, of which Slurm chooses then.
+    refused : why parameters of the job do not count: what they change is not known, so no time limit is suggested.
     """
     sets, slowdown = best.resource_set, best.slowdown
     shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_SAYING else ""
@@ -68,7 +70,8 @@ def answer(
         f"{span(slowdown * best.prediction.execution_time)} expected{shared}, "
         f"{span(slowdown * interval.low)} to {span(slowdown * interval.high)} at {interval.level:.0%}"
         + ("" if sets.frequency is None else f"; {energy_words(best)}")
-        + (f"; Slurm chooses among {', '.join([chosen.name, *ties])}, which are near ties" if ties else ""),
+        + (f"; Slurm chooses among {', '.join([chosen.name, *ties])}, which are near ties" if ties else "")
+        + "".join(f"; {why}" for why in refused),
         scheduler=chosen.scheduler,
         partition=chosen.name,
         partitions=[chosen.name, *ties] if ties else [],
@@ -77,9 +80,9 @@ def answer(
         processors=sets.processors,
         prefer=_common_feature(chosen.state, sets.nodes),
         frequency=sets.frequency if configuration.energy.set_frequency else None,
-        time_limit=_time_limit(ask, best, chosen, counted, predictor, configuration),
+        time_limit=None if refused else _time_limit(ask, best, chosen, counted, predictor, configuration),
         placement=best,
-        warnings=list(warnings),
+        warnings=[*warnings, *refused],
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.loads.staleness import STALE_AFTER, with_loads
-from metasched.predictors.abilities import under
+from metasched.predictors.abilities import under, understood
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError
 from metasched.service.schemas import ExplainIn
@@ -84,9 +83,9 @@ def _model_then(
     if not able:
         raise InputError(f"no model of {advice.application} on {platform}")
 
-    with suppress(InputError):  # an old model may not know later parameters
-        settings = placement.record().resource_set.settings(advice.question.settings)
-        able = [under(predictor, settings) for predictor in able]
+    settings = placement.record().resource_set.settings(advice.question.settings)
+    # An old model may not know later parameters.
+    able = [under(predictor, understood(settings, [predictor])[0]) for predictor in able]
 
     def off(predictor: Predictor) -> float:
         found = predictor.predict_many(

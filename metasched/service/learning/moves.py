@@ -11,14 +11,13 @@ import math
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Move
 from metasched.jobs import moved_comment
 from metasched.node_names import fold, unfold
-from metasched.predictors.abilities import under
+from metasched.predictors.abilities import under, understood
 from metasched.records import InputError
 from metasched.schedulers.contract import MovesJobs
 from metasched.service.advice.moving import Moved, Observed, RunningAdvisor
@@ -187,7 +186,7 @@ class Moves:
         cpu, bandwidth = self._observed(outcome.scheduler, nodes, advice.made_at, advice.made_at + max(taken, 1.0))
         cpu = move.available_cpu if math.isnan(cpu) else cpu
         bandwidth = move.available_bandwidth if math.isnan(bandwidth) else bandwidth
-        with suppress(InputError):  # what it has never learned
-            predictor = under(predictor, advice.question.settings)
+        settings, _ = understood(advice.question.settings, [predictor])
+        predictor = under(predictor, settings)
         whole = predictor.expect_many(advice.question.problem_size, move.processors, cpu, bandwidth)
         return Made(advice, taken, move.left * float(whole[0]))

@@ -14,8 +14,8 @@ from metasched.advised_placements import Outcome
 from metasched.jobs import DEVICES, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Mark, check_times
 from metasched.placement.clusters.own_load import without_load
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
-from metasched.predictors.abilities import energy_predictor
-from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, WITHOUT, InputError, Prediction, Run, Settings
+from metasched.predictors.abilities import energy_predictor, understood
+from metasched.records import SETTING_COLUMNS, WITHOUT, InputError, Prediction, Run, Settings
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
 from metasched.store.database.run_records import FURTHER, RecordedRun
@@ -197,13 +197,14 @@ def _predicted(run: Run, models: Models) -> tuple[Prediction | None, float | Non
     """What the model would have said of time and energy (J), before it learns the run, had it known the loads to come.
 
     None without a model, and where the loads that came were not measured: the error would be that of a guess. Of a
-    parameter that the model has not met yet it knows nothing, and says what it would say without.
+    parameter that the model has not met yet it knows nothing, and says what it would say without it.
     """
     predictor = models.predictor(run.application, run.cluster, run.user)
     if predictor is None or not run.measured:
         return None, None
-    for request in (run.request, replace(run.request, settings=DEFAULT_SETTINGS)):
-        with suppress(InputError):
-            predicted, energy = predictor.predict(request), energy_predictor(predictor)
-            return predicted, None if energy is None else energy.predict(request).execution_time
+    settings, _ = understood(run.settings, [predictor])
+    request = replace(run.request, settings=settings)
+    with suppress(InputError):
+        predicted, energy = predictor.predict(request), energy_predictor(predictor)
+        return predicted, None if energy is None else energy.predict(request).execution_time
     return None, None

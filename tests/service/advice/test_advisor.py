@@ -21,6 +21,7 @@ from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.predictors.abilities import under
 from metasched.predictors.load_doubt import predict_one
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Load, Settings
 from metasched.schedulers.settings import SlurmCluster
 from metasched.service.advice.rankings import ranked
@@ -30,7 +31,7 @@ from metasched.service.schemas import RankIn
 from metasched.service.state.live_clusters import runner_of
 from metasched.store import documents
 from metasched.store.database.store import Store
-from tests.service.daemons import CLUSTERS, metered_database, running
+from tests.service.daemons import CLUSTERS, metered_database, running, runs
 
 
 def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
@@ -285,6 +286,73 @@ def test_a_parameter_that_was_never_learned_leaves_a_placement_with_its_layout(t
     assert answer.placement is not None
     assert (answer.placement.resource_set.threads, answer.node_count) == (2, 2)
     assert any("parameter 'steps' is unknown" in line for line in answer.warnings)
+
+
+@pytest.fixture
+def stating(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon with an application ``fem`` whose runs on east have known steps, and those on west none yet."""
+    with Store.open(tmp_path / "metasched.db") as store:
+        for cluster in ("east", "west"):
+            made = [
+                replace(each, run=replace(
+                    each.run, application="fem", execution_time=each.run.execution_time * steps / 100.0,
+                    extra={"parameter:steps": str(steps)} if cluster == "east" else {},
+                ))
+                for each, steps in zip(runs(cluster), (100, 1000) * 20, strict=True)
+            ]  # fmt: skip
+            store.runs.add_all(made)
+            predictor = RobustPredictor("fem", cluster).fit([each.run for each in made])
+            store.models.save(
+                "fem", cluster, json.loads(documents.dump(predictor)), learned=[each.uid for each in made]
+            )
+    with running(tmp_path, learned=False) as daemon:
+        yield daemon
+
+
+def stated(daemon: Daemon, cluster: str = "east", **parameters: float | str) -> Answer:
+    ask = Ask(
+        application="fem", problem_size=1900, processors=[4], clusters=frozenset({cluster}), parameters=parameters
+    )
+    return daemon.placer.answer(ask, time.time())
+
+
+@pytest.mark.parametrize("wrong", [{"stpes": 3.0}, {"solver": "amg"}])
+def test_a_misspelt_parameter_leaves_a_job_its_others_and_is_said(stating: Daemon, wrong: dict[str, Any]) -> None:
+    right, few, doubted = (
+        stated(stating, steps=1000.0),
+        stated(stating, steps=100.0),
+        stated(stating, steps=1000.0, **wrong),
+    )
+    expected = [each.placement.prediction.execution_time for each in (right, few, doubted) if each.placement]
+    assert expected[0] > 5.0 * expected[1]
+    assert expected[2] == expected[0]
+    why = f"parameter '{next(iter(wrong))}' is unknown, expected one of steps"
+    assert doubted.message == f"{right.message}; {why}"
+    assert why in doubted.warnings
+    # What it changes is not known.
+    assert right.time_limit is not None
+    assert doubted.time_limit is None
+
+
+def test_a_word_where_numbers_were_is_said_and_widens_the_interval(stating: Daemon) -> None:
+    right, doubted = stated(stating, steps=1000.0), stated(stating, steps="many")
+    assert "; parameter steps is 'many', expected a number, as in the runs learned" in doubted.message
+    assert doubted.time_limit is None
+    widths = [each.placement.prediction.interval for each in (right, doubted) if each.placement]
+    assert widths[1].high / widths[1].low > 3.0 * widths[0].high / widths[0].low
+
+
+def test_a_job_with_a_misspelt_parameter_keeps_its_own_clock(tmp_path: Path) -> None:
+    metered(tmp_path)
+    least = {"policy": "min-energy", "max_slowdown": 0.5, "frequencies": [1200, 2000], "set_frequency": True}
+    asked = {"application": "a", "problem_size": 20_000, "clusters": frozenset({"east"}), "processors": [4]}
+    with running(tmp_path, learned=False, mode="act", energy=least) as daemon:
+        right, doubted, free = (
+            daemon.placer.answer(Ask(**asked | more, trial=True), time.time())
+            for more in ({"frequency": 2000.0}, {"frequency": 2000.0, "parameters": {"stpes": 3}}, {})
+        )
+    chosen = [each.placement.resource_set.frequency for each in (right, doubted, free) if each.placement]
+    assert chosen == [None, None, 1200.0]
 
 
 def metered(folder: Path) -> None:
