@@ -14,17 +14,19 @@ other well, by a formula with plausible parameters. Users with too few different
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.arrays import Floats
+from metasched.predictors.abilities import understood
 from metasched.predictors.memory.window import measured
+from metasched.predictors.robust.effects import WORD
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.structure import SPREAD, prior_means
-from metasched.records import InputError, Run
+from metasched.records import Run
 
 #: A user is trusted if the median error of all runs, and of the last ``LATEST``, is below this many standard
 #: deviations.
@@ -130,16 +132,19 @@ class _Comparison:
         return self._judged[believed]
 
     def _surprises(self, model: Model, places: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Errors of a model for runs that it has not learned, and their deviations; ``ANYTHING`` where undefined."""
-        error, spread = np.zeros(len(places)), np.full(len(places), ANYTHING)
+        """Errors of a model for runs that it has not learned, and their deviations, shape (n,)."""
+        error, spread = np.empty(len(places)), np.empty(len(places))
         whole, *_ = model.loads.filled(self.runs.at(places))
         for settings in {self.settings[k] for k in places}:
             here = np.array([self.settings[k] == settings for k in places])
             alike = whole.at(np.flatnonzero(here))
-            with contextlib.suppress(InputError):  # a parameter that no run of a trusted user has
-                answering = model.under(settings)
-                time, spread[here] = answering.predict(alike.problem_size, alike.processors, alike.cpu, alike.bw)
-                error[here] = np.log(alike.time / time)
+            known, refused = understood(settings, [model])
+            answering = model.under(known)
+            # What no run of a trusted user states excuses as much as another word does, however much there is of it.
+            excuse = WORD.spread**2 if refused else min(answering.unlearned, WORD.spread**2)
+            answering = replace(answering, unlearned=excuse)
+            time, spread[here] = answering.predict(alike.problem_size, alike.processors, alike.cpu, alike.bw)
+            error[here] = np.log(alike.time / time)
         return error, spread
 
 

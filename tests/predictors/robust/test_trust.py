@@ -52,6 +52,19 @@ def test_a_liar_is_not_believed_whoever_came_first(form: str, first: bool) -> No
     assert doubted([*false, *truth] if first else [*truth, *false]) == {run.user for run in false}
 
 
+@pytest.mark.parametrize(
+    "cells", [{"parameter:x": "1"}, {f"parameter:x{k}": "1" for k in range(31)}, {"threads": "64"}]
+)
+@pytest.mark.parametrize("steps", [{}, {"parameter:steps": "100"}])
+@pytest.mark.parametrize("form", ["ten hours at N = 1", "ends at once"])
+def test_a_liar_is_not_believed_for_parameters_that_nobody_else_states(
+    form: str, steps: dict[str, str], cells: dict[str, str]
+) -> None:
+    truth = [replace(run, extra=MappingProxyType({**run.extra, **steps})) for run in honest(40)]
+    false = [replace(run, extra=MappingProxyType({**run.extra, **steps, **cells})) for run in lies(form, 40)]
+    assert doubted([*truth, *false]) == {"eve"}
+
+
 def test_those_who_tell_the_truth_are_believed() -> None:
     assert doubted(honest(40)) == frozenset()
     assert doubted([of("only", run) for run in runs(5)]) == frozenset()
