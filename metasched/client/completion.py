@@ -9,7 +9,7 @@ from typing import Any
 
 from metasched.client.connection import DeniedError
 from metasched.placement.clusters.queue_wait import QueueWait
-from metasched.records import InputError
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 
 #: Asks the daemon: method, path, document.
 Ask = Callable[[str, str, Any], Any]
@@ -40,15 +40,23 @@ class Estimate:
 
 
 def estimates(
-    ask: Ask, application: str, problem_size: float, processors: int, waits: Mapping[tuple[str, str], QueueWait]
+    ask: Ask,
+    application: str,
+    problem_size: float,
+    processors: int,
+    waits: Mapping[tuple[str, str], QueueWait],
+    settings: Settings = DEFAULT_SETTINGS,
+    note: Callable[[str], None] = lambda line: None,
 ) -> list[Estimate]:
     """The completion of a job in each partition for which the daemon has a model, the earliest first.
 
     Parameters
     ----------
     ask : asks the daemon; what it raises goes through.
-    application, problem_size, processors : of the job.
+    application, problem_size, processors : of the job; each process on as many processors as it has threads.
     waits : the wait in each partition, by cluster and partition.
+    settings : layout, parameters and clock of the job.
+    note : called with a line where the job's parameters cannot count.
 
     Raises
     ------
@@ -59,10 +67,12 @@ def estimates(
     Where the job could start now the prediction is for the nodes that it would be placed on. Where it has to wait
     it is unknown which nodes will be free, so it is what the daemon answers a grid of sites in that case.
     """
-    job = {"application": application, "problem_size": problem_size, "processors": [processors]}
+    job: dict[str, Any] = {"application": application, "problem_size": problem_size, "processors": [processors]}
+    if settings != DEFAULT_SETTINGS:
+        job |= settings.as_dict()
     found, waiting = [], dict[tuple[str, str], float]()
     for place, wait in waits.items():
-        seconds = float(wait.at(processors))
+        seconds = float(wait.at(processors * settings.threads))
         if not seconds:
             cluster, name = place
             here = {"scheduler": cluster, "partitions": [name], "trial": True}
@@ -72,19 +82,27 @@ def estimates(
                 found.append(Estimate(cluster, name, seconds, time, str(answer["nodes"])))
                 continue
         waiting[place] = seconds
-    times = _later(ask, job) if waiting else {}
+    times = _later(ask, job, note) if waiting else {}
     found += [Estimate(*place, waiting[place], times[place]) for place in waiting if place in times]
     return sorted(found, key=lambda each: each.completion)
 
 
-def _later(ask: Ask, job: Mapping[str, Any]) -> dict[tuple[str, str], float]:
-    """The execution time (s) of a job that has to wait, by cluster and partition; empty where there is no model."""
+def _later(ask: Ask, job: Mapping[str, Any], note: Callable[[str], None]) -> dict[tuple[str, str], float]:
+    """The execution time (s) of a job that has to wait, by cluster and partition; empty where there is no model.
+
+    Parameters that are refused do not count.
+    """
     try:
         answer = ask("POST", "/v1/rankings", {**job, "later": True, "top": 1})
     except DeniedError:
         raise
-    except InputError:
-        return {}
+    except InputError as error:
+        if not job.get("parameters"):
+            return {}
+        found = _later(ask, {**job, "parameters": {}}, note)
+        if found:
+            note(f"the job's parameters do not count: {error}")
+        return found
     places = {name: (each["scheduler"], each["partition"]) for name, each in answer["clusters"].items()}
     return {places[each["cluster"]]: _seconds(each["execution_time"]) for each in answer["later"]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def choose(asked: JobRequest, candidates: Sequence[Source], ask: Ask, note: Call
     asked : the requests of the job.
     candidates : clusters that it can be submitted to, at least one.
     ask : asks the daemon.
-    note : called with a line for each cluster that is left out.
+    note : called with a line for each cluster that is left out, and where parameters cannot count.
     """
     answering: list[Source] = []
     try:
@@ -93,6 +94,8 @@ def _estimates(
     if mark is None and len(candidates) == 1:
         return []
     count = (mark.processors if mark else None) or asked.processors
+    settings = asked.settings
+    needed = count * settings.threads
     waits: dict[tuple[str, str], QueueWait] = {}
     silent, too_small = "", False
     for each in candidates:
@@ -110,13 +113,15 @@ def _estimates(
             if partition.name not in (asked.partitions or found) or not NAME.fullmatch(partition.name):
                 continue
             most = [each for each in (partition.total, partition.limits(asked.holder).processors) if each is not None]
-            if min(most, default=count) < count:
+            if min(most, default=math.inf) < needed:
                 too_small = True
             else:
                 waits[each.name, partition.name] = found[partition.name]
     if mark is None:
         return []
     if not waits:
-        open_to_it = f"no partition that is open to the job has {count} processors" if too_small else ""
+        open_to_it = (
+            f"no partition that is open to the job has {needed} processors" if too_small else ""
+        )
         raise RuntimeError(silent or open_to_it or "no partition is open to the job")
-    return estimates(ask, mark.application, mark.problem_size, count, waits)
+    return estimates(ask, mark.application, mark.problem_size, count, waits, settings.within(count), note)

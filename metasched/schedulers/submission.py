@@ -6,12 +6,12 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from metasched.jobs import Mark, read_mark, understood_mark
 from metasched.placement.clusters.partition import Holder
-from metasched.records import InputError
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import refusal
 
 #: Script text beyond this is not read (bytes).
@@ -27,11 +27,12 @@ class JobRequest:
     Parameters
     ----------
     comment : the comment that may hold its mark, or that mark in the form of a comment.
-    processors : how many it asks for.
+    processors : how many it asks for, each for one process.
     partitions : their names, empty if it names none.
     devices : whether it asks for GPUs or other generic resources. It is taken for none of its application then: where
         there are some is for its scheduler to say.
     holder : whose limits count for it.
+    layout : processes per node and threads that it asks for, where its scheduler has words for them.
     """
 
     comment: str
@@ -39,6 +40,15 @@ class JobRequest:
     partitions: tuple[str, ...]
     devices: bool = False
     holder: Holder = field(default_factory=Holder)
+    layout: Settings = DEFAULT_SETTINGS
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that its mark states, with its own layout where the mark states none."""
+        stated = DEFAULT_SETTINGS if self.mark is None else self.mark.settings
+        if stated.laid_out:
+            return stated
+        return replace(stated, processes_per_node=self.layout.processes_per_node, threads=self.layout.threads)
 
     @property
     def mark(self) -> Mark | None:

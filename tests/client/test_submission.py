@@ -14,7 +14,7 @@ from metasched.history.queue import QueuedJob
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 from metasched.schedulers.submission import JobRequest
 
 MARK = "metasched:app=cg,n=1400"
@@ -104,6 +104,36 @@ def test_a_job_goes_where_it_is_done_first_or_as_it_says(
     request_: JobRequest, clusters: list[Cluster], times: dict[str, float], expected: tuple[Any, ...]
 ) -> None:
     assert chosen(request_, clusters, Daemon(*clusters, **times)) == expected
+
+
+STATED = {"processes_per_node": 2, "threads": 2, "parameters": {"solver": "amg", "steps": 100.0}}
+
+
+def test_a_job_is_predicted_with_its_parameters_and_its_layout() -> None:
+    daemon = Daemon(FAST, SLOW, east=30.0, slow=100.0)
+    layout = Settings(processes_per_node=2, threads=2)
+    chosen(JobRequest(f"{MARK},steps=100,solver=amg", 4, (), layout=layout), [FAST, SLOW], daemon)
+    assert [path for path, _ in daemon.asked] == ["/v1/placements", "/v1/rankings"]
+    assert [{name: asked.get(name) for name in STATED} for _, asked in daemon.asked] == [STATED, STATED]
+    # Of two processors for each process there are not enough.
+    daemon = Daemon(SLOW, slow=100.0)
+    assert chosen(JobRequest(MARK, 8, (), layout=layout), [SLOW], daemon)[3] == (
+        "no partition that is open to the job has 16 processors"
+    )
+
+
+def test_a_parameter_that_the_daemon_refuses_is_said_and_does_not_count() -> None:
+    daemon = Daemon(FAST, SLOW, east=30.0, slow=100.0)
+
+    def refusing(method: str, path: str, document: Any) -> Any:
+        if path == "/v1/rankings" and document.get("parameters"):
+            raise InputError("parameter 'stpes' is unknown")
+        return daemon(method, path, document)
+
+    notes: list[str] = []
+    found = choose(JobRequest(f"{MARK},stpes=3", 4, ()), [FAST, SLOW], refusing, notes.append)  # type: ignore[list-item]
+    assert [each.execution_time for each in found.estimates] == [30.0, 100.0]
+    assert notes == ["the job's parameters do not count: parameter 'stpes' is unknown"]
 
 
 def test_no_job_is_sent_where_its_user_its_account_or_its_qos_gets_no_processors() -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from metasched.placement.clusters.partition import Holder
+from metasched.records import Settings
 from metasched.sbatch_words import script_at
 from metasched.schedulers.submission import JobRequest, directives
 
@@ -25,6 +26,8 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     >>> asked = asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script", "-n8"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('fast', 'slow'))
+    >>> asked_for(["-n", "8", "--ntasks-per-node=4", "-c2", "no-such-script"]).settings.text
+    'processes_per_node 4, threads 2'
     >>> asked_for(["-G1", "--comment=metasched:app=cg,n=900", "no-such-script"]).mark is None
     True
     """
@@ -33,7 +36,8 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("-n", "--ntasks", type=int)
     parser.add_argument("-N", "--nodes", default="1")
-    parser.add_argument("--ntasks-per-node", type=int, default=1)
+    parser.add_argument("--ntasks-per-node", type=int)
+    parser.add_argument("-c", "--cpus-per-task", type=int, default=1)
     parser.add_argument("-p", "--partition", default="")
     parser.add_argument("--comment", default="")
     parser.add_argument("-A", "--account", default="")
@@ -44,10 +48,12 @@ def asked_for(words: Sequence[str]) -> JobRequest:
     except argparse.ArgumentError:
         options = parser.parse_args([])
     nodes = options.nodes.partition("-")[0]
-    processors = options.ntasks or options.ntasks_per_node * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
+    per_node = options.ntasks_per_node if (options.ntasks_per_node or 0) >= 1 else None
+    processors = options.ntasks or (per_node or 1) * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
     partitions = tuple(name for name in options.partition.split(",") if name)
     holder = Holder(options.qos, _own_name(), options.account)
-    return JobRequest(options.comment, max(1, processors), partitions, bool(options.resources), holder)
+    layout = Settings(per_node, max(1, options.cpus_per_task))
+    return JobRequest(options.comment, max(1, processors), partitions, bool(options.resources), holder, layout)
 
 
 def _own_name() -> str:
