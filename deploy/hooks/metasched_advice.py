@@ -22,6 +22,10 @@ from metasched_numbers import in_arguments
 MOST_NODES, MOST_PROCESSORS = 10000, 10000000
 #: Characters of a mark at most: a longer one is not understood, rather than cut within a number.
 LONGEST_MARK = 500
+#: Parameters that a job may have.
+MOST_PARAMETERS = 32
+#: Words of a mark that are no parameters: what the hooks write and read, layout, clock, and those of moving.
+RESERVED = ("app", "n", "p", "placement", "checkpoint", "done", "processes_per_node", "threads", "frequency")
 #: How long it is known which jobs may state a problem size (s): so often the daemon is asked for their names, and so
 #: often jobs that say nothing wait for one that does not answer.
 FRESH = 60.0
@@ -78,11 +82,18 @@ class Submitted:
         self.words = dict(words)  # type: Words
         if len(self.words) < len(set(words)):
             self.wrong = "the mark states two values for one word"
+        if len(self.parameters) > MOST_PARAMETERS:
+            self.wrong = "the mark holds more than {} parameters".format(MOST_PARAMETERS)
         self.user, self.name, self.queues, self.limit, self.number = user, name, queues, limit, number
         found = re.match(r"(\d{1,8})(?:-(\d{1,8}))?\Z", self.words.get("p", ""))
         if found and most > 1:
             least, most = max(least, int(found.group(1))), min(most, int(found.group(2) or found.group(1)))
         self.least, self.most = least, min(most, MOST_PROCESSORS)
+
+    @property
+    def parameters(self) -> Words:
+        """Those of its application, as its user states them."""
+        return {name: value for name, value in self.words.items() if name not in RESERVED}
 
     @property
     def silent(self) -> bool:
@@ -138,6 +149,10 @@ class Submitted:
             asked["partitions"] = list(self.queues)
         if self.limit:
             asked["time_limit"] = self.limit
+        if self.parameters:
+            asked["parameters"] = self.parameters
+        if "frequency" in self.words:
+            asked["frequency"] = number(self.words["frequency"])
         return asked
 
 
@@ -172,6 +187,8 @@ def _sound(name: str, value: str) -> bool:
     if name in ("app", "n", "p", "placement", "checkpoint", "done"):
         return True
     if name not in ("processes_per_node", "threads", "frequency"):
+        with suppress(ValueError):  # which a word is; Python reads nan and inf as numbers
+            return len(name) <= 64 and len(value) <= 64 and math.isfinite(float(value.replace("_", "x")))
         return len(name) <= 64 and 0 < len(value) <= 64
     with suppress(ValueError, OverflowError):
         amount = number(value)

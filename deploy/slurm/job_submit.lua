@@ -99,9 +99,16 @@ local RESERVED = { app = true, n = true, p = true, placement = true }
 local COUNT, CLOCK, ANY = "a whole number above 0", "MHz from 10 to 100000", "anything"
 local LAYOUT = { processes_per_node = COUNT, threads = COUNT, frequency = CLOCK, checkpoint = ANY, done = ANY }
 
--- Whether a parameter can stand in the comment, and the daemon takes it.
+-- Whether the daemon reads something as a number that is none, or has no end.
+local function endless(value)
+  local word = value:lower():gsub("^[+-]", "")
+  return word == "nan" or word == "inf" or word == "infinity" or math.abs(number(value) or 0) == math.huge
+end
+
+-- Whether a parameter of a rule can stand in the comment, and the daemon takes it and reads no other word in it.
 local function parameter(name, value)
   return #name <= 64 and #value <= 64 and name:match("^[%w_.+-]+$") and value:match("^[%w_.+-]+$")
+         and not RESERVED[name] and not LAYOUT[name] and not endless(value)
 end
 
 -- What a word of the comment other than the reserved ones must be; nil where it is that.
@@ -109,7 +116,7 @@ local function expected(key, value)
   local form, amount = LAYOUT[key], number(value)
   if form == ANY then return nil end
   if not form then
-    local sound = #key <= 64 and #value > 0 and #value <= 64 and (amount or 0) < math.huge
+    local sound = #key <= 64 and #value > 0 and #value <= 64 and not endless(value)
     return not sound and "a number or a word, of at most 64 characters" or nil
   end
   local sound = amount and amount >= 1 and amount == math.floor(amount) and amount < math.huge
@@ -143,7 +150,8 @@ local function marked(comment)
         return nil, string.format("%s=%s in the comment, expected %s", key:sub(1, 64), value:sub(1, 64), form)
       end
       kept = kept .. "," .. key .. "=" .. value
-      if not LAYOUT[key] and parameter(key, value) and count < 32 then
+      if not LAYOUT[key] and not parameters[key] then
+        if count == 32 then return nil, "more than 32 parameters in the comment, expected at most 32" end
         parameters[key], count = value, count + 1
       end
     end

@@ -260,6 +260,9 @@ WORDS = {
     **dict.fromkeys((",threads=2", ",frequency=2.4e3", ",steps=x,", ",checkpoint=soon"), True),
     **dict.fromkeys((",threads=two", ",steps=9,threads=0", ",processes_per_node=1.5", ",frequency=3"), False),
     **dict.fromkeys((",word", ",400,threads=2", ",steps=", f",steps={'x' * 65}", f",{'s' * 65}=1", ",threads="), False),
+    **dict.fromkeys((",steps=nan", ",steps=-Inf", ",steps=+infinity", ",steps=1e999", ",steps=-1e999"), False),
+    **{"".join(f",p{k}=1" for k in range(count)): count == 32 for count in (32, 33)},
+    ",steps=nano,inf=1": True,
 }
 
 

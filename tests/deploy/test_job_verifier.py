@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from metasched.advised_placements import Ask
 from tests.deploy.job_verifier import JOB, Verifier
 from tests.system.bad_daemons import Bad, changed, http
 
@@ -125,6 +126,13 @@ def answering(listening: socket.socket, heard: list[bytes]) -> threading.Thread:
     thread = threading.Thread(target=serve)
     thread.start()
     return thread
+
+
+def test_the_daemon_is_asked_for_the_parameters_and_the_clock_that_a_job_states(tmp_path: Path) -> None:
+    found = asked(tmp_path, {"ac": "metasched=app=cg,n=5,steps=1e3,solver=amg,checkpoint=60,frequency=2.4e3"})
+    assert found["parameters"] == {"steps": "1e3", "solver": "amg"}
+    assert found["frequency"] == 2400.0
+    assert Ask.model_validate(found).settings.parameters == (("solver", "amg"), ("steps", 1000.0))
 
 
 def test_the_daemon_is_asked_for_the_job_by_its_number(tmp_path: Path) -> None:

@@ -467,9 +467,12 @@ def test_parameters_of_the_comment_are_kept_beside_what_the_hook_notes(tmp_path:
 
 
 def test_a_rule_tells_parameters_of_the_command_line(tmp_path: Path) -> None:
-    rule = 'command = "amr%.x (%d+)", parameters = { steps = "%-%-steps[ =](%d+)", solver = "%-s (%w+)", k = "k(%d+)" }'
+    told = 'steps = "%-%-steps[ =](%d+)", solver = "%-s (%w+)", k = "k(%d+)"'
+    # None of them can be a parameter: the comment would say another size, other threads, and no number.
+    told += ', n = "%-%-steps[ =](%d+)", threads = "%-%-steps[ =](%d+)", limit = "%-%-limit[ =](%w+)"'
+    rule = f'command = "amr%.x (%d+)", parameters = {{ {told} }}'
     (tmp_path / "rules.lua").write_text(f'return {{ {{ application = "cg", {rule} }} }}\n')
-    argv = ["amr.x", "4000", "--steps=100", "-s", "amg"]
+    argv = ["amr.x", "4000", "--steps=100", "-s", "amg", "--limit=inf"]
     job = submitted(tmp_path, job={"comment": "", "argv": argv})
     assert job["said"] == "metasched: go"
     known, told = job["comment"].split(",")[:2], job["comment"].split(",")[4:]
