@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from metasched.records import PARAMETER, InputError, Run, has_words
+from metasched.records import PARAMETER, SETTING_COLUMNS, InputError, Run, has_words
 from metasched.store.files.csv_tables import csv_count, csv_number, csv_table
 from metasched.store.files.whole_files import write_text_atomically
 from metasched.validation import Located
@@ -31,6 +31,10 @@ RUN_REQUIRED = (
 RUN_LEAST = ("problem_size", "processors", "execution_time")
 #: Columns of which a table has all or none.
 _TOGETHER = (("application", "cluster"), ("min_avg_avail_cpu", "min_avg_avail_bw"))
+#: Every column of the contract but for those of parameters.
+_CONTRACT = frozenset(
+    (*RUN_REQUIRED, *SETTING_COLUMNS, "phase", "start_time", "nodes", "user", "energy", "energy_covers")
+)
 #: The platform of runs in a table that names none.
 UNNAMED = "cluster"
 #: The columns of the contract, in the order in which they are written.
@@ -83,8 +87,14 @@ def assumed_cells(header: Collection[str], application: str = "") -> dict[str, s
 
     Raises
     ------
-    InputError : of two columns that belong together the table has one.
+    InputError : of two columns that belong together the table has one, or one of the contract is spelt in capitals: it
+        would be passed over.
     """
+    for name in map(str, header):
+        kind, colon, parameter = name.partition(":")
+        expected = kind.lower() + colon + parameter
+        if (expected in _CONTRACT or expected.startswith(PARAMETER)) and expected not in header:
+            raise InputError(f"column {name[:80]} is unknown, expected {expected[:80]}")
     for group in _TOGETHER:
         if any(name in header for name in group) and (missing := [name for name in group if name not in header]):
             raise InputError(f"column {missing[0]} missing")

@@ -178,6 +178,19 @@ def test_equal_rows_on_idle_nodes_without_a_start_are_repetitions(tmp_path: Path
     assert len(read_runs(write(tmp_path, text))) == 2
 
 
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [("Threads", "threads"), ("Parameter:nX", "parameter:nX"), ("USER", "user"), ("Energy_Covers", "energy_covers")],
+)
+def test_a_column_in_capitals_that_would_be_passed_over_is_refused(tmp_path: Path, column: str, expected: str) -> None:
+    path = write(tmp_path, f"{HEADER},{column}\n{GOOD},2\n")
+    with pytest.raises(InputError) as caught:
+        read_runs(path)
+    assert str(caught.value) == f"{path}, row 1: column {column} is unknown, expected {expected}"
+    both = write(tmp_path, f"{HEADER},{column},{expected}\n{GOOD},x,2\n")
+    assert read_runs(both)[0].extra == {column: "x", expected: "2"}
+
+
 def test_equal_rows_on_loaded_nodes_are_one_run(tmp_path: Path) -> None:
     row = "1400,4,12,0.8,93.5"
     text = f"problem_size,processors,execution_time,min_avg_avail_cpu,min_avg_avail_bw\n{row}\n{row}\n"
