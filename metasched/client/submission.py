@@ -120,8 +120,6 @@ def _estimates(
     if mark is None:
         return []
     if not waits:
-        open_to_it = (
-            f"no partition that is open to the job has {needed} processors" if too_small else ""
-        )
+        open_to_it = f"no partition that is open to the job has {needed} processors" if too_small else ""
         raise RuntimeError(silent or open_to_it or "no partition is open to the job")
     return estimates(ask, mark.application, mark.problem_size, count, waits, settings.within(count), note)

@@ -13,6 +13,7 @@ from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Outcome, evaluate
 from metasched.predictors.judging.groups import Group, draw, groups
 from metasched.predictors.judging.peers import PEERS, Amdahl, LogRegression, PowerLaw
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Interval, Prediction, Request, Run
 from tests.predictors.made import runs
 
@@ -89,6 +90,17 @@ def test_runs_are_learned_after_their_prediction_or_never(learning: bool) -> Non
     assert len(found.outcomes) == 8
     assert found.summary()["fit_seconds"] > 0.0
     assert found.summary()["interval_width_median"] > 1.0
+
+
+@pytest.mark.parametrize("learning", [True, False])
+def test_a_parameter_that_no_training_run_had_is_passed_over_until_it_is_learned(learning: bool) -> None:
+    training, rest = runs(12), [replace(run, extra={"parameter:steps": "7"}) for run in runs(6, seed=1)]
+    group = Group("cg", "c8", tuple(training), tuple(rest))
+    found = evaluate(lambda group: RobustPredictor(), [group], observed, learning=learning).outcomes
+    plain = evaluate(lambda group: RobustPredictor(), [replace(group, rest=tuple(runs(6, seed=1)))], observed)
+    assert found[0].prediction.execution_time == plain.outcomes[0].prediction.execution_time
+    warned = [any("parameter 'steps' is unknown" in line for line in one.prediction.warnings) for one in found]
+    assert warned == [True, *([not learning] * 5)]
 
 
 def test_a_power_law_stays_one_on_runs_that_follow_none() -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from metasched.predictors.abilities import energy_predictor, for_user
+from metasched.predictors.abilities import energy_predictor, for_user, understood
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import Conditions
 from metasched.predictors.judging.groups import Group
-from metasched.predictors.load_doubt import predict_expected
+from metasched.predictors.load_doubt import Expected, predict_expected
 from metasched.records import InputError, Prediction, Run
 
 #: The evaluated quantity: execution times (s), or energies (J) of the metered runs.
@@ -171,10 +171,23 @@ def follow_under(
         if quantity == "time" or run.energy is not None:
             # How long the loads count that are forecast is for the times to say, whatever is predicted with them.
             expected = [each(run, asked, level) for each in conditions]
-            yield tuple(Outcome(run, predict_expected(answering, each, level), quantity) for each in expected)
+            yield tuple(Outcome(run, _predicted(answering, each, level), quantity) for each in expected)
         if not learning:
             continue
         predictor.learn(run)
         settle = getattr(predictor, "settle", None)
         if settle is not None:
             settle()
+
+
+def _predicted(predictor: Predictor, expected: Expected, level: float) -> Prediction:
+    """The prediction of one run, without parameters that no run learned so far had, as a job would be predicted."""
+    try:
+        return predict_expected(predictor, expected, level)
+    except InputError:
+        settings, refused = understood(expected.request.settings, [predictor])
+        if not refused:
+            raise
+    known = replace(expected, request=replace(expected.request, settings=settings))
+    found = predict_expected(predictor, known, level)
+    return replace(found, warnings=found.warnings + refused)
