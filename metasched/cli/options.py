@@ -167,6 +167,27 @@ class SettingsOptions:
             raise InputError(text.removeprefix(PARAMETER), where=option) from None
 
 
+@dataclass(frozen=True, slots=True)
+class LearnedSettingsOptions(SettingsOptions):
+    """The options that describe the settings of a run that a model predicts."""
+
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Threads of each process, each on its own processor; by default those that all learned runs had,"
+            " 1 if these differ.",
+        ),
+    ] = None
+
+    def settings_of(self, predictor: Any, frequency: float | None = None) -> Settings:
+        """These settings, at a clock (MHz) where one is stated, for the predictor of the run."""
+        from metasched.predictors.abilities import with_usual_threads
+
+        found = self.settings(frequency)
+        return found if self.threads else with_usual_threads(found, predictor)
+
+
 def whole_numbers(option: str, text: str, *, least: int = 1, most: int = 2**40) -> list[int]:
     """The whole numbers that an option lists, separated by commas; InputError for others.
 

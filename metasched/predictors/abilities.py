@@ -164,6 +164,15 @@ def under(predictor: Predictor, settings: Settings) -> Predictor:
     return found
 
 
+def with_usual_threads(settings: Settings, predictor: Predictor) -> Settings:
+    """The settings of a run whose threads are not stated: with those that all runs of a predictor had.
+
+    Where these differ, or are not known, each process has one.
+    """
+    had = {threads for _, threads in layouts_of(predictor)}
+    return replace(settings, threads=had.pop()) if len(had) == 1 else settings
+
+
 def understood(settings: Settings, answering: Iterable[object]) -> tuple[Settings, tuple[str, ...]]:
     """The settings without the parameters that something refuses, and why each of these is refused.
 

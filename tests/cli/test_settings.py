@@ -45,6 +45,17 @@ def test_a_prediction_minds_layout_and_parameters(metasched: Callable[..., Answe
     assert "steps is not given, the usual value is assumed" in err
 
 
+def test_threads_that_all_runs_had_are_those_of_a_run_that_states_none(metasched: Callable[..., Answer]) -> None:
+    threaded = {"processes_per_node": "2", "threads": "2"}
+    write_runs("runs.csv", [replace(run, extra=threaded) for run in laid_out(20, layouts=False, parameters=False)])
+    metasched("fit", "runs.csv", "-o", "m.json")
+    unstated, stated, one = (metasched(*PREDICT, *more, "--json") for more in ((), ("--threads", 2), ("--threads", 1)))
+    assert unstated == stated
+    assert "threads 1 was never learned (it was always 2)" in one[1]
+    plan = ("plan", "m.json", "--budget", 1000, "--json")
+    assert metasched(*plan) == metasched(*plan, "--threads", 2)
+
+
 def test_a_ranking_minds_parameters(metasched: Callable[..., Answer]) -> None:
     Path("clusters.toml").write_text(CLUSTERS)
     metasched("fit", "runs.csv", "-o", "m.json")

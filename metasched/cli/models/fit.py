@@ -132,7 +132,7 @@ def predict(
     processors: Annotated[int, typer.Option(help="Number of processors P.")],
     cpu: options.CpusOption = None,
     bandwidth: options.BandwidthsOption = None,
-    stated: options.SettingsOptions,
+    stated: options.LearnedSettingsOptions,
     frequency: options.FrequencyOption = None,
     entry: Annotated[
         str | None,
@@ -148,8 +148,8 @@ def predict(
     robust model then includes how much the loads vary.
     """
     check_level("--level", level)
-    settings = stated.settings(frequency)
     known = options.on_one_platform(read_model(model), platform)
+    settings = stated.settings_of(known, frequency)
     check_depends(known, settings)
     cpus, links = options.numbers("--cpu", cpu), options.numbers("--bandwidth", bandwidth)
     available_cpu, available_bandwidth, doubt = options.loads_to_expect(

@@ -46,7 +46,7 @@ def plan_verb(
     bandwidth: Annotated[
         float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
     ] = None,
-    stated: options.SettingsOptions,
+    stated: options.LearnedSettingsOptions,
     platform: options.PlatformOption = None,
     level: options.LevelOption = 0.9,
     as_json: options.JsonOption = False,
@@ -59,7 +59,7 @@ def plan_verb(
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
     read = options.on_one_platform(read_model(model), platform)
-    known = planner(under(read, stated.settings()))
+    known = planner(under(read, stated.settings_of(read)))
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
     _, links, _ = options.loads_to_expect(known, cpu, bandwidth, level)

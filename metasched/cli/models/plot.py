@@ -82,7 +82,7 @@ def scaling(
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     cpu: options.CpuOption = None,
     bandwidth: options.BandwidthOption = None,
-    stated: options.SettingsOptions,
+    stated: options.LearnedSettingsOptions,
     platform: options.PlatformOption = None,
     processors: Annotated[int, typer.Option(min=2, max=100_000, help="Largest number of processors.")] = 32,
     level: LevelOption = 0.9,
@@ -90,8 +90,8 @@ def scaling(
 ) -> None:
     """Predicted time with its interval, and efficiency, against the number of processors."""
     check_level("--level", level)
-    settings = stated.settings()
     predictor = options.on_one_platform(read_model(model), platform)
+    settings = stated.settings_of(predictor)
     check_depends(predictor, settings)
     cpu, bandwidth, doubt = options.loads_to_expect(predictor, cpu, bandwidth, level)
     check_above_zero("--problem-size", problem_size)

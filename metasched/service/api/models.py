@@ -10,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Query
 from starlette.concurrency import run_in_threadpool
 
 from metasched.advised_placements import SettingsAsked
+from metasched.predictors.abilities import with_usual_threads
 from metasched.predictors.walltime import MOST_LOADS, Question, suggestions
 from metasched.records import Request
 from metasched.service.api.dependencies import OneAtATime, Reader, TheModels, TheStore
@@ -68,7 +69,9 @@ async def predict(question: PredictIn, models: TheModels, client: Reader) -> dic
         question.processors,
         question.available_cpu,
         question.available_bandwidth,
-        question.settings,
+        question.settings
+        if "threads" in question.model_fields_set
+        else with_usual_threads(question.settings, predictor),
     )
     prediction = predictor.predict(request, question.level)
     if not math.isfinite(prediction.interval.high):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -11,9 +13,11 @@ import pytest
 from fastapi.testclient import TestClient
 from waiting import until
 
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Settings
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
+from metasched.store import documents
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
 from metasched.store.roles import ROLES
@@ -482,3 +486,22 @@ def test_an_admin_has_the_runs_of_a_user_forgotten(client: TestClient, daemon: D
     kept = daemon.store.runs.learnable(application="spin")
     assert [run.user for run in kept] == ["ada"]
     assert daemon.models.all()["spin", "east"].window.seen == 1
+
+
+def test_a_prediction_that_states_no_threads_has_those_of_all_runs(tmp_path: Path) -> None:
+    made = [replace(each, run=replace(each.run, extra={"threads": "2"})) for each in runs("east")]
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.runs.add_all(made)
+        predictor = RobustPredictor("cg", "east").fit(each.run for each in made)
+        document = json.loads(documents.dump(predictor))
+        store.models.save("cg", "east", document, learned=[each.uid for each in made])
+    ask = {"application": "cg", "cluster": "east", "problem_size": 900.0, "processors": 2, "available_cpu": 0.9,
+           "available_bandwidth": 100.0}  # fmt: skip
+    with running(tmp_path, learned=False) as daemon:
+        client, admin = TestClient(make_app(daemon)), headers_for(daemon)
+        unstated, two, one = (
+            client.post("/v1/predictions", json=ask | more, headers=admin).json()
+            for more in ({}, {"threads": 2}, {"threads": 1})
+        )
+    assert unstated == two
+    assert one["interval"]["high"] > 2.0 * two["interval"]["high"]
