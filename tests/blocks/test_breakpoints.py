@@ -102,6 +102,8 @@ def test_the_end_of_a_piece_is_as_uncertain_as_the_threads_that_were_left_out() 
     [
         ({Block.p2p: Measurements(ONES, np.zeros(1), 2 * ONES, ONES)}, "all data sizes are 0, expected several"),
         ({Block.p2p: Measurements(ONES, 8 * ONES, 2 * ONES, ONES)}, "the measurements determine no transfer unit"),
+        ({Block.bcast: Measurements(np.ones(5), np.arange(1.0, 6.0), np.ones(5), np.ones(5))},
+         "all measurements of bcast are of one node, expected 2 or more"),
         ({Block.barrier: Measurements(np.ones(2), np.zeros(2), np.full(2, 4.0), np.ones(2))},
          "do not determine T_barrier and K_barrier, expected more numbers of nodes or data sizes"),
         ({Block.power: Measurements(ONES, np.zeros(1), ONES, ONES)}, "determine no pieces, expected more numbers of"),

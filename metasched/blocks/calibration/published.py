@@ -118,6 +118,11 @@ def _transfer_unit(sized: Mapping[Block, Measurements]) -> Value:
     if not sizes.size:
         raise InputError("all data sizes are 0, expected several")
 
+    # The logarithm of one node is 0.
+    for block in (Block.bcast, Block.scatter, Block.gather):
+        if block in sized and np.all(sized[block].nodes == 1.0):
+            raise InputError(f"all measurements of {block} are of one node, expected 2 or more")
+
     def unlikelihood(unit: float) -> float:
         total = 0.0
         for block, each in sized.items():
