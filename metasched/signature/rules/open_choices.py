@@ -29,6 +29,8 @@ MOST_ROUNDS = 32
 QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
 #: A side of a grid, and how often processes can be doubled, which a side may be as long as by chance.
 SIDE, DOUBLINGS = re.compile(r"P\d|sqrt\(n\)|cbrt\(n\)"), ("doublings(n)", "rounds(n)")
+#: The largest power of two up to n, which divided may come to the same as n does.
+POWER = re.compile(r"power\(n\)")
 #: The factor of all processes below one of a tree.
 BELOW = re.compile(r"\*tree\([rp]\)")
 #: The rule by the other choice, of each rule.
@@ -146,7 +148,8 @@ def _in_place_of(rule: Attribute, other: Attribute, one: Attribute) -> Attribute
 def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
     """Loops that run as often as a side is long, or as processes can be doubled, which was the same in all runs.
 
-    Where messages go along the sides of a grid, loops are believed to do so, too.
+    Where messages go along the sides of a grid, loops are believed to do so, too. Turns that follow the largest power
+    of two may as well follow all processes, divided and rounded down.
     """
     gone = {part.topology for each in application.attributes() for part in each.parts() if part.axes}
     rules = {
@@ -156,9 +159,10 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
         for count in role.counts
         if count.expression is not None and not count.expression.modulus
     }
-    for rule in sorted((each for each in rules if each.topology not in gone), key=str):
-        others = filter(None, (_by_doubling(rule, atom) for atom in DOUBLINGS))
-        for other in others:
+    for rule in sorted(rules, key=str):
+        doublings = DOUBLINGS if rule.topology not in gone else ()
+        others = (*(_with_atom(rule, SIDE, atom) for atom in doublings), _with_atom(rule, POWER, "n"))
+        for other in filter(None, others):
             differ = partial(_other_value, rule, other)
             if any(map(differ, application.learned)):
                 continue
@@ -172,10 +176,10 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
             break
 
 
-def _by_doubling(rule: Attribute, atom: str) -> Attribute | None:
-    """A rule of one side, with a logarithm in its place; None for others."""
+def _with_atom(rule: Attribute, of: re.Pattern[str], atom: str) -> Attribute | None:
+    """A rule of one atom of a form, such as a side, with another in its place; None for others."""
     known = rule.expression
-    if known is None or len(known.terms) != 1 or SIDE.fullmatch(known.terms[0][1]) is None:
+    if known is None or len(known.terms) != 1 or of.fullmatch(known.terms[0][1]) is None:
         return None
     return replace(rule, expression=replace(known, terms=((known.terms[0][0], atom),)))
 

@@ -68,6 +68,17 @@ def test_turns_are_open_where_a_side_is_as_long_as_processes_can_be_doubled(time
     assert found == [lines(gone_round(48, times * turns + more)) for turns in (TOPOLOGIES["grid 01"](48)[1], 5)]
 
 
+def test_turns_are_open_where_half_the_processes_are_half_the_largest_power_of_two() -> None:
+    application = fit([gone_round(n, n // 2) for n in (4, 9, 16)]).application
+    assert not [each for each in open_choices(application, [64]) if "loops run" in each.line]
+    (choice,) = (each for each in open_choices(application, [36]) if "loops run" in each.line)
+    assert "loops run 0.5 power(n) (grid 01) or 0.5 n times" in choice.line
+    assert choice.line.endswith("a run of 25 processes would decide")
+    other = choice.other(application)
+    assert other is not None
+    assert lines(sound(other, 36)) == lines(gone_round(36, 18))
+
+
 def test_turns_are_those_of_a_side_along_which_messages_go() -> None:
     runs = []
     for n in (6, 12, 24):
