@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import with_grid
 from metasched.signature.rules.presence import presence
+from metasched.signature.rules.received_bytes import as_sent, in_doubt, without_rule
 from metasched.signature.rules.roles import TREES, cells
 from metasched.signature.traces.actions import AMOUNTS, TURN, ActionTable, Shape
 from metasched.signature.traces.matching import MOST_LAID_OUT, Places, Repeat, laid_out
@@ -36,6 +38,11 @@ class _Actions:
     table: ActionTable
     known: dict[Shape, dict[tuple[object, ...], int]] = field(default_factory=dict)
     first: dict[Shape, tuple[list[tuple[float, ...]], range]] = field(default_factory=dict)
+
+    def given(self) -> Ints:
+        """What :meth:`number` and :meth:`numbers` have answered so far, each number once."""
+        known = (each.values() for each in self.known.values())
+        return np.array([*chain(*known, *(added for _, added in self.first.values()))], dtype=np.int64)
 
     def number(self, shape: Shape, numbers: tuple[float, ...], lists: tuple[Floats, ...] = ()) -> int:
         known = self._known(shape)
@@ -180,6 +187,8 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
                 f"process {ranks[0]} of {count} has a part that no run showed ({application.features} {cell} of "
                 f"{application.topology}), expected signatures of runs that have such a process"
             )
+    # Receives whose bytes follow no rule are kept apart: each gets what is sent to it, once all processes are known.
+    loose = _Actions(actions.table) if in_doubt(application) else actions
     processes: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)] * count
     total = 0
     roles = [0] * count
@@ -187,7 +196,7 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
     for cell, all_ranks in members.items():
         role, turns = application.roles[cell], (longest, outer or longest)
         for alike in _with_as_many_turns(application, role, np.array(all_ranks), count):
-            for same, made, program in _role(application, role, alike, count, actions, turns):
+            for same, made, program in _role(application, role, alike, count, (actions, loose), turns):
                 total += made.size
                 if total > MOST_EVENTS:
                     raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
@@ -199,6 +208,8 @@ def _sampled(application: Application, count: int, longest: int, outer: int, act
     first = application.first(count)
     turned = [(rank - first) % count for rank in range(count)]
     whole = Trace(actions.table, tuple(processes[each] for each in turned))
+    if loose is not actions:
+        whole = as_sent(whole, loose.given(), actions.number)
     return Sample(whole, tuple(roles[each] for each in turned), tuple(programs))
 
 
@@ -221,7 +232,12 @@ def _with_as_many_turns(application: Application, role: Role, ranks: Ints, count
 
 
 def _role(
-    application: Application, role: Role, ranks: Ints, count: int, actions: _Actions, turns: tuple[int, int]
+    application: Application,
+    role: Role,
+    ranks: Ints,
+    count: int,
+    actions: tuple[_Actions, _Actions],
+    turns: tuple[int, int],
 ) -> Iterator[tuple[Ints, NDArray[np.int32], tuple[Ints, Ints]]]:
     """Actions of the processes of a role that make the same calls, role by role.
 
@@ -263,7 +279,8 @@ def _role(
             for place in range(depth):
                 env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
                 env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
-            numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions, first)
+            shape = application.shapes[leaf.shape]
+            numbered = _numbered(shape, rule, with_grid(env, sides), count, actions[without_rule(shape, rule)], first)
             made[:, at[table[:, 0]]] = numbered
         yield same, made, (shapes[there], np.flatnonzero(kept[there]))
 

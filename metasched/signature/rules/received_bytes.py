@@ -1,0 +1,92 @@
+"""Bytes of received messages that follow no rule: as many as their senders send.
+
+Where bytes are modelled by statistics, each end of a message has a mean of its own, and a receive that is shorter than
+what was sent ends a replay (MPI_ERR_TRUNCATE). Senders keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from metasched.arrays import Ints
+from metasched.signature.rules.application import Application, Rule
+from metasched.signature.rules.attributes import Attribute
+from metasched.signature.traces.actions import TYPE_BYTES, Shape
+from metasched.signature.traces.exchanges import RECEIVES, SENDS, Operation, exchanges
+from metasched.signature.traces.trace import Trace
+
+#: Where actions that receive have the number of what they receive; its type stands at their end.
+RECEIVED = 2
+#: Numbers an action of a shape and its numbers.
+Numbered = Callable[[Shape, tuple[float, ...]], int]
+
+
+def without_rule(shape: Shape, rule: Rule) -> bool:
+    """Whether an action receives bytes that follow no rule."""
+    receives = shape.name.lower() in (*RECEIVES, "sendrecv")
+    return receives and shape.numbers > RECEIVED and not rule.numbers[RECEIVED].ruled
+
+
+def in_doubt(application: Application) -> bool:
+    """Whether bytes that follow no rule may be received otherwise than they are sent, as far as the rules tell."""
+    leaves = [
+        (application.shapes[leaf.shape], rule)
+        for role in application.roles.values()
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True)
+    ]
+    if not any(without_rule(*each) for each in leaves):
+        return False
+    ends: set[tuple[Attribute, ...]] = set()
+    for shape, rule in leaves:
+        name, numbers = shape.name.lower(), rule.numbers
+        if name == "sendrecv":
+            ends |= {(numbers[0], *numbers[4:5]), (numbers[RECEIVED], *numbers[5:])}
+        elif name in SENDS or name in RECEIVES:
+            ends.add(numbers[RECEIVED:])
+    return len(ends) > 1
+
+
+def as_sent(trace: Trace, loose: Ints, numbered: Numbered) -> Trace:
+    """The trace in which some actions receive what is sent to them, the k-th of a sender with a tag what it sends k-th.
+
+    Parameters
+    ----------
+    loose : the actions whose received bytes follow no rule, by number. Where nobody sends, they keep their bytes.
+    numbered : of an action that may be new in the table.
+    """
+    table, count = trace.table, len(trace.processes)
+    known = zip(table.shape, table.numbers, strict=True)
+    is_end = np.array([_is_end(table.shapes[shape], numbers, count) for shape, numbers in known], dtype=np.bool_)
+    at = [np.flatnonzero(is_end[each]) for each in trace.processes]
+    ends = [process[places] for process, places in zip(trace.processes, at, strict=True)]
+    found = exchanges(Trace(table, tuple(ends)), halves=True)
+    posts = np.flatnonzero((found.kind == Operation.send) | (found.kind == Operation.receive))
+    changed = ~found.sending & ~found.half[found.message] & np.isin(found.action[posts], loose)
+    if not changed.any():
+        return trace
+    sizes = found.size[found.message[changed]]
+    pairs, which = np.unique(np.stack([found.action[posts[changed]], sizes]), axis=1, return_inverse=True)
+    new = [_receiving(table.shapes[table.shape[action]], table.numbers[action], size, numbered)
+           for action, size in zip(pairs[0].astype(np.int64).tolist(), pairs[1].tolist(), strict=True)]  # fmt: skip
+    whole = np.concatenate(ends)
+    whole[found.event[posts[changed]]] = np.array(new, dtype=np.int32)[which.reshape(-1)]
+    processes = [each.copy() for each in trace.processes]
+    split = np.split(whole, np.cumsum([each.size for each in ends])[:-1])
+    for process, places, actions in zip(processes, at, split, strict=True):
+        process[places] = actions
+    return Trace(table, tuple(processes))
+
+
+def _is_end(shape: Shape, numbers: tuple[float, ...], count: int) -> bool:
+    """Whether an action sends or receives a message, of processes that there are."""
+    name = shape.name.lower()
+    sends_or_receives = name in SENDS or name in RECEIVES or name == "sendrecv"
+    return sends_or_receives and all(numbers[place] < count for place in shape.peers)
+
+
+def _receiving(shape: Shape, numbers: tuple[float, ...], size: float, numbered: Numbered) -> int:
+    """An action that receives so many bytes, by its number; as many values of its type as they need."""
+    each = TYPE_BYTES.get(int(numbers[-1]), 1) if len(numbers) > RECEIVED + 1 else 1
+    return numbered(shape, (*numbers[:RECEIVED], float(np.ceil(size / each)), *numbers[RECEIVED + 1 :]))
