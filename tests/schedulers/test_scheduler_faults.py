@@ -179,14 +179,11 @@ def test_a_daemon_that_is_dead_changes_no_submission(
 class Sound(BaseHTTPRequestHandler):
     """A daemon that has a model: jobs take 10 s wherever they are."""
 
-    def do_GET(self) -> None:
-        nodes = [{"name": "n", "up": True, "available_cpu": 1.0, "available_bandwidth": 100.0}]
-        names = ("racka", "all", "old", "new")
-        self.answer([{"scheduler": "c", "partition": name, "platform": "c", "nodes": nodes} for name in names])
-
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.answer({"execution_time": 10.0, "placed": False})
+        places = {f"c/{name}": {"scheduler": "c", "partition": name} for name in ("racka", "all", "old", "new")}
+        later = [{"cluster": name, "execution_time": 10.0} for name in places]
+        self.answer({"placed": False, "clusters": places, "later": later})
 
     def answer(self, document: Any) -> None:
         body = json.dumps(document).encode()
