@@ -73,7 +73,8 @@ def test_the_status_is_what_the_daemon_knows_now(sees_all: bool) -> None:
         "quality": {"said": "overall"}, "verdict": {"said": "energy verdict on overall"},
         "next_step": {"said": "in shadow after energy verdict on overall"},
         "by_application": [
-            {"application": "a0", "cluster": "c", "said": "part 0", "verdict": {"said": "energy verdict on part 0"}}
+            {"application": "a0", "platform": "c", "cluster": "c", "said": "part 0",
+             "verdict": {"said": "energy verdict on part 0"}}
         ],
         "more_applications": 0,
     }  # fmt: skip
