@@ -60,6 +60,11 @@ class FailureRate:
             raise InputError(f"nodes were watched for {exposure:g} node seconds, expected a number above 0")
         return cls((failures + 0.5) / exposure, failures + 0.5)
 
+    @property
+    def exposure(self) -> float:
+        """Node seconds that tell of the rate, infinite where it is known."""
+        return self.shape / self.mean
+
     def quantile(self, share: float) -> float:
         """The quantile of the rate (failures per second and node) at probability ``share``."""
         if math.isinf(self.shape):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from metasched.records.predictions import Prediction
+from metasched.records.predictions import Interval, Prediction
 from metasched.records.settings import Settings
 
 #: A cluster by name, processes per node (None where they make no difference), threads of each process, and the clock of
@@ -90,6 +90,7 @@ class Placement:
     power_limit : the most that is expected, and a cap for the job itself (W): its mean power is larger one time in ten;
         None if unknown.
     power_doubt : margin between the expected power and this limit (W); None if no power was learned.
+    success_interval : of the probability, where it is learned from records of failures.
     """
 
     resource_set: ResourceSet
@@ -101,6 +102,7 @@ class Placement:
     success: float | None = None
     power_limit: float | None = None
     power_doubt: float | None = field(default=None, compare=False)
+    success_interval: Interval | None = None
 
     @property
     def power(self) -> float | None:
@@ -121,6 +123,7 @@ class Placement:
         """The placement as the JSON contract spells it; energy, power and success where they are known."""
         chosen = self.resource_set
         known = {name: getattr(self, name) for name in ("energy", "power", "power_limit", "success")}
+        known["success_interval"] = None if self.success_interval is None else self.success_interval.as_dict()
         return {
             "cluster": chosen.cluster,
             "nodes": list(chosen.nodes),

@@ -67,6 +67,21 @@ class KnowsProcessorTime(Protocol):
         """
 
 
+@runtime_checkable
+class RecordsFailures(Protocol):
+    """A scheduler whose accounting records which nodes failed."""
+
+    name: str
+
+    def learn_failures(self) -> None:
+        """Learn from these records how often a node fails; partitions say so from then on.
+
+        Raises
+        ------
+        RuntimeError : when the scheduler does not answer; what was learned before holds then.
+        """
+
+
 class Source(Protocol):
     """A cluster with a batch scheduler. Its answers may take seconds, so they are read in advance and cached.
 

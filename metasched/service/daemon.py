@@ -21,7 +21,7 @@ import scipy.stats  # noqa: F401
 from metasched import __version__
 from metasched.history.problem_sizes import SizeRule
 from metasched.records import InputError
-from metasched.schedulers.contract import MovesJobs, Source
+from metasched.schedulers.contract import MovesJobs, RecordsFailures, Source
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.service.advice.advisor import Placer
 from metasched.service.advice.moving import RunningAdvisor
@@ -68,6 +68,8 @@ _log = logging.getLogger(__name__)
 CATCH_UP_AFTER = 5.0
 #: How often the leadership is checked (s), and the age of the view for placements from which on it is a fault.
 LEAD, LATE = 1.0, 10.0
+#: How often schedulers are asked which nodes failed (s): records of a year hardly change.
+FAILURES = 3600.0
 #: Of so many seconds a daemon that follows reads the newest loads.
 FOLLOWED = 60.0
 
@@ -188,6 +190,10 @@ class Daemon:
         self.work.every(periods.loads, self.access.refresh)
         for source in self.sources:  # each separately, so that a slow one does not delay the others
             self.work.every(periods.partitions, partial(self.views.ask, source))
+            if isinstance(source, RecordsFailures):
+                failures = partial(self.views.learn_failures, source)
+                self.work.once(failures, left=True)
+                self.work.every(FAILURES, failures)
         self.work.every(periods.partitions, self.views.show_described)
         self.work.every(periods.forecasts, self.views.forecast)
         upkeep = self.upkeep

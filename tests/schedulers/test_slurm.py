@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.blocks.failures import FailureRate
 from metasched.jobs import UNKNOWN_DEVICES, Devices, digest
 from metasched.placement.clusters.memory_limits import MemoryLimits
 from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.records import InputError
 from metasched.schedulers.slurm import devices
+from metasched.schedulers.slurm import source as slurm_source
 from metasched.schedulers.slurm.commands import SlurmCommands
 from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.source import SlurmSource
@@ -547,6 +549,41 @@ def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Pa
     failing(commands / "sacctmgr")
     with pytest.raises(RuntimeError, match=r"sacctmgr .* failed with status 1: disabled"):
         failure_rate(SlurmCommands.of(), now)
+
+
+def test_partitions_know_how_often_their_nodes_fail_once_records_tell(
+    commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, year = SlurmSource("c", ["racka"]), 365 * 86_400.0
+
+    def known() -> FailureRate | None:
+        source.learn_failures()
+        return source.partitions()[0].state.failures
+
+    def answer(rate: FailureRate | None) -> None:
+        def answered(commands: SlurmCommands) -> FailureRate:
+            if rate is None:
+                raise InputError("nodes were watched for 0 node seconds")
+            return rate
+
+        monkeypatch.setattr(slurm_source, "failure_rate", answered)
+
+    scontrol(commands, "accounting_storage/slurmdbd")
+    for few in (FailureRate.observed(0, 0.9 * year), FailureRate.observed(1, 0.9 * year), None):
+        answer(few)
+        assert known() is None
+    for failures in (0, 1):
+        answer(rate := FailureRate.observed(failures, 1.1 * year))
+        assert known() == rate
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", str(commands), prepend=":")
+    failing(commands / "sacctmgr")
+    with pytest.raises(RuntimeError, match="sacctmgr"):
+        source.learn_failures()
+    assert source.partitions()[0].state.failures == rate
+    scontrol(commands, "accounting_storage/none")
+    (fresh := SlurmSource("c", ["racka"])).learn_failures()  # asks nobody
+    assert fresh.partitions()[0].state.failures is None
 
 
 ACCOUNTING = """#!/bin/sh

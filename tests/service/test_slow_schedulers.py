@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Timer
 
@@ -11,6 +12,7 @@ import pytest
 from quiet_scheduler import QuietScheduler
 from waiting import until
 
+from metasched.blocks.failures import FailureRate
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
@@ -83,6 +85,41 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monk
             until(lambda: len(learned()) == 4)
         finally:
             released.set()
+            daemon.stop()
+
+
+class Failing(Scheduler):
+    """Records a failure of a node; another of its kind does not answer."""
+
+    def __init__(self, name: str, rate: FailureRate | None) -> None:
+        super().__init__(name, Event())
+        self._may_answer.set()
+        self._rate, self._known = rate, False
+
+    def partitions(self) -> Sequence[Partition]:
+        failures = self._rate if self._known else None
+        return [replace(each, state=replace(each.state, failures=failures)) for each in super().partitions()]
+
+    def learn_failures(self) -> None:
+        self._known = True
+        if self._rate is None:
+            raise RuntimeError("the accounting does not answer")
+
+
+def test_placements_know_how_often_nodes_fail_by_the_records_of_their_scheduler(tmp_path: Path) -> None:
+    rate = FailureRate.observed(2, 1e6)
+    always = Event()
+    always.set()
+    sources = [Failing("silent", None), Failing("recorded", rate), Scheduler("plain", always)]
+    with Store.open(tmp_path / "metasched.db") as store:
+        daemon = Daemon(Configuration.model_validate({"periods": {"partitions": 0.1, "loads": 0.1}}), store, sources)
+        daemon.start()
+        try:
+            until(lambda: {p.scheduler: p.state.failures for p in daemon.clusters.view.partitions}
+                  == {"silent": None, "recorded": rate, "plain": None})  # fmt: skip
+            until(lambda: daemon.metrics.registry.get_sample_value(
+                "metasched_source_failures_total", {"source": "silent"}))  # fmt: skip
+        finally:
             daemon.stop()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from metasched.records import InputError
+from metasched.schedulers.slurm import source as slurm_source
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
@@ -263,6 +264,31 @@ def test_a_job_is_placed_by_the_number_that_it_states_and_learned_with_the_same(
     with Store.open(daemon.database) as store:
         runs = {each.run.extra.get("job"): each.run.problem_size for each in store.runs.all()}
     assert {str(job): runs.get(str(job)) for job in sent} == found
+
+
+def test_placements_tell_the_chance_to_finish_by_the_failures_that_the_accounting_records(
+    accounted: tuple[Slurm, Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm, _ = accounted
+    source, lost = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf")), f"NodeName={NODES[0]}"
+    source.learn_failures()
+    assert source.partitions()[0].state.failures is None  # nodes were watched for less than a year in all
+    monkeypatch.setattr(slurm_source, "TELLING", 0.0)
+    source.learn_failures()
+    before = source.partitions()[0].state.failures
+    assert before is not None
+    slurm.run("scontrol", "update", lost, "State=DOWN", "Reason=test")
+
+    def failed() -> bool:
+        source.learn_failures()
+        found = source.partitions()[0].state.failures
+        return found is not None and found.shape >= before.shape + 1
+
+    try:
+        slurm.wait(failed, 60.0)
+    finally:
+        slurm.run("scontrol", "update", lost, "State=RESUME")
+    print(f"failures before: {before}, after: {source.partitions()[0].state.failures}")
 
 
 def expected(daemon: Daemon, asked: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from metasched.placement.explaining.what_if import Scaling, drained, impossible_
 from metasched.placement.ranking.query import Question
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictions
-from metasched.records import InputError, Placement, check_level
+from metasched.records import InputError, Interval, Placement, check_level
 
 
 @options.grouped
@@ -158,7 +158,9 @@ def _under(rate: FailureRate | None, placement: Placement) -> Placement:
     if rate is None:
         return placement
     time = placement.slowdown * placement.prediction.execution_time
-    return replace(placement, success=rate.success(time, len({*placement.resource_set.nodes})))
+    nodes, level = len({*placement.resource_set.nodes}), placement.prediction.interval.level
+    doubt = None if math.isinf(rate.shape) else Interval(*rate.success_between(time, nodes, level), level)
+    return replace(placement, success=rate.success(time, nodes), success_interval=doubt)
 
 
 def _failures(struck: Reliability) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.arrays import Flags, Floats, Ints
 from metasched.blocks.entry import Entry
+from metasched.blocks.failures import FailureRate
 from metasched.placement.clusters.found_once import found_once
 from metasched.placement.clusters.network import Network
 from metasched.placement.clusters.queue_wait import QueueWait
@@ -139,6 +140,7 @@ class ClusterState:
         have, None for their own; see :meth:`laid_out`.
     turn : array of shape (n,), different numbers: of equal nodes the one with the least is taken first; their own order
         where None.
+    failures : how often one of its nodes fails, by records of failures; as the hardware says where None.
     """
 
     name: str
@@ -161,6 +163,7 @@ class ClusterState:
     threads: int = 1
     frequency: float | None = None
     turn: Ints | None = None
+    failures: FailureRate | None = None
 
     @classmethod
     def make(

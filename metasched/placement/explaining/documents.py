@@ -53,6 +53,7 @@ class PlacementTable(LenientFields, BaseModel):
     reason: str = ""
     energy: Positive | None = None
     success: Annotated[float, Field(ge=0, le=1)] | None = None
+    success_interval: IntervalTable | None = None
     power_limit: Positive | None = None
     frequency: Positive | None = None
     costs: dict[str, float | None] = {}
@@ -65,7 +66,10 @@ class PlacementTable(LenientFields, BaseModel):
         )  # fmt: skip
         prediction = Prediction(self.execution_time, self.interval.record(), self.model, tuple(self.warnings))
         further = (self.energy, self.success, self.power_limit)
-        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *further)
+        doubt = None if self.success_interval is None else self.success_interval.record()
+        return Placement(
+            chosen, prediction, self.queue_wait, self.slowdown, self.reason, *further, success_interval=doubt
+        )
 
 
 class CurveTable(LenientFields, BaseModel):

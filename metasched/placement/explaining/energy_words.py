@@ -23,5 +23,7 @@ def energy_words(placement: Placement) -> str:
     if clock is not None:
         parts.append(f"at {clock:g} MHz")
     if placement.success is not None:
-        parts.append(f"{placement.success:.4g} probability that no node fails")
+        doubt = placement.success_interval
+        ends = "" if doubt is None else f" ({doubt.low:.4g} to {doubt.high:.4g} at {doubt.level:.0%})"
+        parts.append(f"{placement.success:.4g} probability{ends} that no node fails")
     return ", ".join(parts)

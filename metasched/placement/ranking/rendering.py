@@ -18,7 +18,7 @@ from metasched.placement.ranking.reasons import Cause, explain_order
 from metasched.predictors.abilities import energy_predictor, expect_few
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
-from metasched.records import Place, Placement, Prediction, ResourceSet
+from metasched.records import Interval, Place, Placement, Prediction, ResourceSet
 
 #: Processors, available CPU and bandwidth.
 Point = tuple[int, float, float]
@@ -69,7 +69,9 @@ def rendered(
     reasons = explain_order(ordered, Cause(lambda place, *point: times[place][point]), compared, shown)
     placements = tuple(
         _with_energy(
-            replace(placement, prediction=prediction, reason=reason),
+            _with_success(
+                replace(placement, prediction=prediction, reason=reason), clusters[placement.resource_set.place]
+            ),
             clusters[placement.resource_set.place],
             predictors[placement.resource_set.place],
             problem_size,
@@ -80,22 +82,31 @@ def rendered(
 
 
 def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float) -> Placement:
-    """The placement with its energy, power limit and probability of success, as far as they are known."""
+    """The placement with its energy and power limit, as far as they are known."""
     chosen = placement.resource_set
-    if state.hardware is None and not tells_energy(state, predictor):
+    if not tells_energy(state, predictor):
         return placement
     cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
     time = placement.slowdown * placement.prediction.execution_time
     joules = energy_of(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, np.array([time]))
     watts, doubt = power_in_doubt(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth)
-    rate = None if state.hardware is None else state.hardware.get("lambda")
     return replace(
         placement,
         energy=float(joules[0]) or None,
         power_limit=float(watts[0] + doubt[0]) or None,
         power_doubt=float(doubt[0]) if energy_predictor(predictor) is not None else None,
-        success=None if rate is None else math.exp(-rate * len(chosen.nodes) * time),
     )
+
+
+def _with_success(placement: Placement, state: ClusterState) -> Placement:
+    """The placement with the probability that none of its nodes fails, by records of failures or by the hardware."""
+    nodes, time = len(placement.resource_set.nodes), placement.slowdown * placement.prediction.execution_time
+    if state.failures is not None:
+        level = placement.prediction.interval.level
+        doubt = Interval(*state.failures.success_between(time, nodes, level), level)
+        return replace(placement, success=state.failures.success(time, nodes), success_interval=doubt)
+    rate = None if state.hardware is None else state.hardware.get("lambda")
+    return placement if rate is None else replace(placement, success=math.exp(-rate * nodes * time))
 
 
 def _predicted(

@@ -10,12 +10,14 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from metasched.blocks.entry import Entry
+from metasched.blocks.failures import FailureRate
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
@@ -50,6 +52,7 @@ from metasched.schedulers.slurm.job_rows import (
 )
 from metasched.schedulers.slurm.kept_memory import kept_memory, unnamed, with_kept_memory
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
+from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import CONFIGURED_FOR, Remembered
 from metasched.schedulers.slurm.restarts import ended_meanwhile
@@ -63,6 +66,9 @@ _log = logging.getLogger(__name__)
 HELD_WITHIN = 120.0
 #: For how long limits of the accounting are cached (s): they change rarely.
 LIMITS_FOR = 60.0
+#: Node seconds from which on records tell how often nodes fail: a year of one node. Of a cluster just installed, where
+#: nodes are taken down while it is set up, they would tell that hardly any job can finish.
+TELLING = 365 * 86_400.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
 #: What a job log is made of.
@@ -103,6 +109,7 @@ class SlurmSource(CommandCluster):
         self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
         self._kept_memory = Remembered(self._memory_kept, CONFIGURED_FOR)
+        self._failures: FailureRate | None = None
         self._cpus: dict[str, int] = {}
         self._switches = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
 
@@ -136,7 +143,12 @@ class SlurmSource(CommandCluster):
             per_node, per_processor = _memory("Def", own, configured) if counts_memory else (None, None)
             found.append(
                 Partition(
-                    replace(state, hardware=self._hardware, processors=np.minimum(state.processors, most)),
+                    replace(
+                        state,
+                        hardware=self._hardware,
+                        failures=self._failures,
+                        processors=np.minimum(state.processors, most),
+                    ),
                     self._platform,
                     self.name,
                     name,
@@ -154,6 +166,17 @@ class SlurmSource(CommandCluster):
         if not found:
             raise RuntimeError(f"no partition has nodes, of {', '.join(sorted(self._wanted or limits)) or 'none'}")
         return found
+
+    def learn_failures(self) -> None:
+        """Learn how often a node fails, where there is an accounting; see the contract.
+
+        Records that hardly tell anything count for nothing.
+        """
+        if not self._has_accounting():
+            return
+        with suppress(InputError):  # records that go back no time at all
+            found = failure_rate(self._commands)
+            self._failures = found if found.exposure >= TELLING else None
 
     def _topology(self) -> str | None:
         """The switches as they are described now, since nodes come and go while the daemon runs; None without any.

@@ -11,7 +11,7 @@ from threading import Thread
 import numpy as np
 
 from metasched.history.queue import QueuedJob
-from metasched.schedulers.contract import Source
+from metasched.schedulers.contract import RecordsFailures, Source
 from metasched.service.clock import Clock
 from metasched.service.metrics import Metrics
 from metasched.service.state.described_clusters import DescribedClusters
@@ -138,6 +138,13 @@ class Views:
             waiting = self._queues.put(source.name, partitions, self._queue(source), asked_at)
             self._clusters.put(source.name, waiting, asked_at)
             self._clusters.put_running(source.name, source.running(), asked_at)
+        except Exception as error:
+            self._metrics.unheard(source.name, error)
+
+    def learn_failures(self, source: RecordsFailures) -> None:
+        """Let a scheduler learn how often its nodes fail; what it learned last holds where it does not answer."""
+        try:
+            source.learn_failures()
         except Exception as error:
             self._metrics.unheard(source.name, error)
 

@@ -104,6 +104,10 @@ def test_an_observed_rate_leaves_the_chance_in_doubt() -> None:
         ({"energy": 500.0, "slowdown": 2.0}, "500 J, 2.5 W on average"),
         ({"frequency": 1800.0}, "at 1800 MHz"),
         ({"success": 0.99174}, "0.9917 probability that no node fails"),
+        (
+            {"success": 0.99174, "success_interval": Interval(0.98, 0.99512, 0.9)},
+            "0.9917 probability (0.98 to 0.9951 at 90%) that no node fails",
+        ),
         ({"energy": 500.0, "success": 0.5}, "500 J, 5 W on average, 0.5 probability that no node fails"),
     ],
 )
@@ -207,5 +211,7 @@ def test_a_placement_with_all_that_can_be_known_reads_back_from_its_document() -
 def test_a_document_that_no_placement_has_is_refused(key: str, value: object) -> None:
     document = placement(success=1.0).as_dict()
     assert PlacementTable.model_validate(document).record().success == 1.0
+    known = placement(success=0.75, success_interval=Interval(0.5, 1.0, 0.9))
+    assert PlacementTable.model_validate(known.as_dict()).record().success_interval == known.success_interval
     with pytest.raises(ValueError, match=key):
         PlacementTable.model_validate(document | {key: value})

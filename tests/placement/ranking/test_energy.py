@@ -18,6 +18,7 @@ from known_model import Known
 from metered_runs import made
 
 from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.blocks.failures import FailureRate
 from metasched.blocks.power import drawn, of_processors
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.power_draw import COMMON
@@ -31,11 +32,12 @@ from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.placement.ranking.reasons import Cause
+from metasched.placement.ranking.rendering import rendered
 from metasched.placement.ranking.slowdown import LEVEL, Latest, latest
 from metasched.placement.search.joined_clusters import lay_out
 from metasched.predictors.abilities import clock_spread, energy_predictor, under
 from metasched.predictors.energy.predictor import MeteredPredictor
-from metasched.records import InputError, Request, Settings
+from metasched.records import InputError, Interval, Request, Settings
 from metasched.store import documents
 from metasched.store.files.descriptions import read_description
 from metasched.store.files.hardware import read_entry
@@ -281,6 +283,21 @@ def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finis
     plain = rank([state], Known(), Question(1.0)).placements[0]
     assert (plain.energy, plain.power, plain.success) == (None, None, None)
     assert "energy" not in plain.as_dict()
+
+
+def test_records_of_failures_tell_the_chance_to_finish_rather_than_the_hardware(state: ClusterState) -> None:
+    failures = FailureRate.observed(2, 1e5)
+    recorded = replace(state, hardware=read_entry("galera-plus"), failures=failures)
+    for asked in (recorded, replace(recorded, hardware=None)):
+        best = rank([asked], Known(), Question(1.0, level=0.8)).placements[0]
+        time, nodes = best.prediction.execution_time, len(best.resource_set.nodes)
+        assert best.success == pytest.approx(failures.success(time, nodes))
+        assert best.success_interval == Interval(*failures.success_between(time, nodes, 0.8), 0.8)
+        assert best.success_interval.low < best.success < best.success_interval.high < 1.0
+        assert best.as_dict()["success_interval"] == best.success_interval.as_dict()
+    place = best.resource_set.place
+    (slowed,), _ = rendered([replace(best, slowdown=2.0)], {place: asked}, {place: Known()}, 1.0, 0.8, 1)
+    assert slowed.success == pytest.approx(failures.success(2.0 * time, nodes))
 
 
 def test_nodes_that_are_not_full_draw_what_their_threads_do() -> None:
