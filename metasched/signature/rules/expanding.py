@@ -16,6 +16,7 @@ from metasched.signature.equations.expressions import LISTED, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import with_grid
+from metasched.signature.rules.parts_to_all import shared_out, shares
 from metasched.signature.rules.presence import presence
 from metasched.signature.rules.received_bytes import as_sent, in_doubt, without_rule
 from metasched.signature.rules.roles import TREES, cells
@@ -342,7 +343,7 @@ def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, acti
     columns = [each.reshape(1, 1) if each.ndim < 2 and each.size == 1 else each for each in columns]
     together = np.broadcast_shapes((1, 1), *(each.shape for each in columns))
     if rule.length is not None:
-        return _with_lists(shape, rule, env, count, actions, columns)
+        return _with_lists(shape, rule, env, count, actions, columns, first)
     if not columns:
         return np.full((1, 1), actions.number(shape, ()))
     different, which = _different(columns)
@@ -391,7 +392,7 @@ def _written(values: Floats) -> Floats:
 
 
 def _with_lists(
-    shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions, columns: list[Floats]
+    shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions, columns: list[Floats], first: int
 ) -> Ints:
     if rule.length is None:
         raise TypeError("a rule of lists has their length")
@@ -400,6 +401,10 @@ def _with_lists(
     longest = int(length.max())
     if longest > MOST_PROCESSES:
         raise InputError(f"{shape.name} would have a list of {longest} numbers, expected at most {MOST_PROCESSES}")
+    if longest and shares(shape, rule) and all(each.size == 1 for each in (length, *columns)):
+        single = tuple(float(each.item()) for each in columns)
+        others, favoured = (actions.number(shape, *shared_out(single, longest, more)) for more in (False, True))
+        return np.where(np.mod(env["r"] + first, count) < single[0] % longest, favoured, others)
     named = {name: np.asarray(each)[..., None] for name, each in env.items()}
     named |= {"j": np.arange(longest, dtype=np.float64), "m": length[..., None]}
     named |= {f"P{LISTED}": named["m"], f"x{LISTED}": named["j"]}

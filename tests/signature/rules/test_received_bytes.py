@@ -85,6 +85,20 @@ def in_parts(n: int, seed: int = 0) -> Trace:
     return trace_of({rank: [*each, ("barrier", ()), ("finalize", ())] for rank, each in actions.items()})
 
 
+def to_all(n: int, seed: int = 0) -> Trace:
+    """Parts for all others that follow no rule, twice each time, the second time with halves of what is sent."""
+    part = 8 * np.random.default_rng([seed, n]).integers(1, 2000, (n, n))
+
+    def whole(rank: int) -> list[Action]:
+        calls: list[Action] = []
+        for sent, got in ((part[rank], part[:, rank]), (part[rank] // 2, part[:, rank] // 2)):
+            counts = (float(sent.sum()), *sent.tolist(), float(got.sum()), *got.tolist(), BYTE, BYTE)
+            calls += [("alltoallv", counts), ("barrier", ())]
+        return [("init", ()), *(calls * 3), ("finalize", ())]
+
+    return trace_of({rank: whole(rank) for rank in range(n)})
+
+
 def ends(trace: Trace) -> tuple[dict[tuple[int, int, float], list[float]], ...]:
     """The bytes of all messages from a process to another with a tag, in order: as they are sent, and received."""
     sent: dict[tuple[int, int, float], list[float]] = {}
@@ -131,6 +145,24 @@ def test_drawn_bytes_are_received_as_they_were_sent(
     found = fit([program(n, seed) for n in COUNTS])
     sent, got = ends(sound(found.application, count))
     assert all(all(map(covered, sizes, got[message])) for message, sizes in sent.items())
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(1, 10**6), count=st.integers(5, 40))
+def test_totals_are_the_sums_of_drawn_parts_and_each_part_is_received_as_long_as_it_was_sent(
+    seed: int, count: int
+) -> None:
+    made = sound(fit([to_all(n, seed) for n in COUNTS]).application, count)
+    calls = [
+        [each for each in process.tolist() if made.table.text(each).startswith("alltoallv")]
+        for process in made.processes
+    ]
+    assert {len(each) for each in calls} == {6}
+    for together in zip(*calls, strict=True):
+        sent, got = (np.stack([made.table.lists[each][place] for each in together]) for place in (0, 1))
+        assert np.array_equal(sent, got.T)
+        for parts, place in ((sent, 0), (got, 1)):
+            assert parts.sum(axis=1).tolist() == [made.table.numbers[each][place] for each in together]
 
 
 def test_bytes_that_follow_a_rule_and_what_is_sent_stay_as_they_are() -> None:
