@@ -24,8 +24,9 @@ MOST_NODES, MOST_PROCESSORS = 10000, 10000000
 LONGEST_MARK = 500
 #: Parameters that a job may have.
 MOST_PARAMETERS = 32
-#: Words of a mark that are no parameters: what the hooks write and read, layout, clock, and those of moving.
-RESERVED = ("app", "n", "p", "placement", "checkpoint", "done", "processes_per_node", "threads", "frequency")
+#: Words of a mark that are no parameters: what the hooks write and read, those of moving, and layout and clock.
+LAYOUT = ("processes_per_node", "threads", "frequency")
+RESERVED = ("app", "n", "p", "placement", "checkpoint", "done", *LAYOUT)
 #: How long it is known which jobs may state a problem size (s): so often the daemon is asked for their names, and so
 #: often jobs that say nothing wait for one that does not answer.
 FRESH = 60.0
@@ -184,12 +185,12 @@ class Advised:
 
 def _sound(name: str, value: str) -> bool:
     """Whether a word of a mark is one that the daemon reads; those without which a run is the same all count."""
-    if name in ("app", "n", "p", "placement", "checkpoint", "done"):
-        return True
-    if name not in ("processes_per_node", "threads", "frequency"):
+    if name not in RESERVED:
         with suppress(ValueError):  # which a word is; Python reads nan and inf as numbers
             return len(name) <= 64 and len(value) <= 64 and math.isfinite(float(value.replace("_", "x")))
         return len(name) <= 64 and 0 < len(value) <= 64
+    if name not in LAYOUT:
+        return True
     with suppress(ValueError, OverflowError):
         amount = number(value)
         return 10 <= amount <= 1e5 if name == "frequency" else amount >= 1 and amount == int(amount)

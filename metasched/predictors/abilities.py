@@ -183,6 +183,8 @@ def understood(settings: Settings, answering: Iterable[object]) -> tuple[Setting
     settings : of a job or a run.
     answering : predictors or models; those without a method ``under`` refuse nothing.
     """
+    if not settings.parameters:
+        return settings, ()
     able = [found for each in answering if (found := getattr(each, "under", None)) is not None]
     with suppress(InputError):
         for answer in able:

@@ -146,7 +146,7 @@ def _show_parts(answer: dict[str, Any]) -> None:
     for part in answer["by_application"]:
         table.add_row(
             Text(part["application"]),
-            Text(part.get("platform", part["cluster"])),  # daemons of older versions say cluster
+            Text(part["cluster"]),  # as daemons of every version call the platform
             f"{part['judged']}",
             _figure(part["ppe_mean_there"], "{:.1f} %"),
             _figure(part["held"], "{:.0%}"),

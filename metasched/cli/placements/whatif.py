@@ -21,9 +21,10 @@ from metasched.placement.explaining.documents import RankingTable, placement_doc
 from metasched.placement.explaining.reliability import Reliability, check_failure_times, under_failures
 from metasched.placement.explaining.what_if import Scaling, drained, impossible_gain, scaling
 from metasched.placement.ranking.query import Question
+from metasched.placement.ranking.rendering import with_success
 from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictions
-from metasched.records import InputError, Interval, Placement, check_level
+from metasched.records import InputError, check_level
 
 
 @options.grouped
@@ -138,7 +139,8 @@ def _failure_rate(node_mttf: float | None) -> FailureRate:
 def _answered(before: RankingTable, after: RankingTable, found: Scaling, rate: FailureRate | None) -> dict[str, Any]:
     columns = (found.processors, found.execution_time, found.speedup, found.efficiency)
     best = [each.placements[0] for each in (before, after)]
-    was, will_be = (_under(rate, each.record()) for each in best)
+    # The rate that was asked for counts, whatever else is known of the nodes.
+    was, will_be = (each.record() if rate is None else with_success(each.record(), rate) for each in best)
     return {
         "before": placement_document(was, best[0].costs),
         "after": placement_document(will_be, best[1].costs),
@@ -151,16 +153,6 @@ def _answered(before: RankingTable, after: RankingTable, found: Scaling, rate: F
         ],
         "warnings": list(after.warnings),
     }
-
-
-def _under(rate: FailureRate | None, placement: Placement) -> Placement:
-    """A placement with its chance where nodes fail at this rate, whatever the hardware's entry says."""
-    if rate is None:
-        return placement
-    time = placement.slowdown * placement.prediction.execution_time
-    nodes, level = len({*placement.resource_set.nodes}), placement.prediction.interval.level
-    doubt = None if math.isinf(rate.shape) else Interval(*rate.success_between(time, nodes, level), level)
-    return replace(placement, success=rate.success(time, nodes), success_interval=doubt)
 
 
 def _failures(struck: Reliability) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from metasched.blocks.failures import FailureRate
 from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells_energy
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
@@ -69,7 +70,7 @@ def rendered(
     reasons = explain_order(ordered, Cause(lambda place, *point: times[place][point]), compared, shown)
     placements = tuple(
         _with_energy(
-            _with_success(
+            _at_rate_of(
                 replace(placement, prediction=prediction, reason=reason), clusters[placement.resource_set.place]
             ),
             clusters[placement.resource_set.place],
@@ -98,15 +99,28 @@ def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor
     )
 
 
-def _with_success(placement: Placement, state: ClusterState) -> Placement:
-    """The placement with the probability that none of its nodes fails, by records of failures or by the hardware."""
-    nodes, time = len(placement.resource_set.nodes), placement.slowdown * placement.prediction.execution_time
+def with_success(placement: Placement, rate: FailureRate) -> Placement:
+    """The placement with the probability that none of its nodes fails, and its interval where the rate is in doubt.
+
+    Parameters
+    ----------
+    placement : with its prediction.
+    rate : at which a node fails.
+    """
+    nodes, time = len({*placement.resource_set.nodes}), placement.slowdown * placement.prediction.execution_time
+    level = placement.prediction.interval.level
+    doubt = None if math.isinf(rate.shape) else Interval(*rate.success_between(time, nodes, level), level)
+    return replace(placement, success=rate.success(time, nodes), success_interval=doubt)
+
+
+def _at_rate_of(placement: Placement, state: ClusterState) -> Placement:
+    """The same by the rate of a cluster: as records of failures tell it, else as the hardware does, 0 for never."""
     if state.failures is not None:
-        level = placement.prediction.interval.level
-        doubt = Interval(*state.failures.success_between(time, nodes, level), level)
-        return replace(placement, success=state.failures.success(time, nodes), success_interval=doubt)
+        return with_success(placement, state.failures)
     rate = None if state.hardware is None else state.hardware.get("lambda")
-    return placement if rate is None else replace(placement, success=math.exp(-rate * nodes * time))
+    if rate == 0.0:
+        return replace(placement, success=1.0)
+    return placement if rate is None else with_success(placement, FailureRate(rate))
 
 
 def _predicted(
