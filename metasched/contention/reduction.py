@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metasched.arrays import Flags, Floats
+from metasched.arrays import Flags, Floats, matrix_product
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.synchronised import Stage
 
@@ -45,16 +45,16 @@ def concerned(cluster: SharedCluster, running: Work, candidates: Work) -> Flags:
         many = (there > 0).sum(axis=0) + (asked > 0) > 1
         visits.append((there > 0, asked > 0))
         crowded.append(many & (loads.sum(axis=0) + load > capacity))
-    by_job = np.concatenate([each for each, _ in visits], axis=1).astype(np.float32)
+    by_job = np.concatenate([each for each, _ in visits], axis=1)
     reached = np.concatenate([each for _, each in visits], axis=1)
     busy = np.concatenate(crowded, axis=1)
     met = np.zeros((len(busy), len(by_job)), dtype=np.bool_)
     while True:
-        following = ((reached & busy).astype(np.float32) @ by_job.T) > 0
+        following = matrix_product(reached & busy, by_job.T) > 0
         if np.array_equal(following, met):
             return met
         met = following
-        reached = reached | ((met.astype(np.float32) @ by_job) > 0)
+        reached = reached | (matrix_product(met, by_job) > 0)
 
 
 def reduced(stage: Stage) -> Stage:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.arrays import Flags, Floats, Ints
+from metasched.arrays import Flags, Floats, Ints, matrix_product
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
 
@@ -124,6 +124,6 @@ def _not_outdone(group: Ints, width: Floats, speed: Floats, processors: Ints, tu
     outdone = fast[:, None] > fast[..., None]
     outdone |= (fast[:, None] == fast[..., None]) & (early[:, None] < early[..., None])
     outdone &= wide[:, None] >= wide[..., None]
-    by = np.matmul(outdone.astype(np.float32), count[..., None])[..., 0]
+    by = matrix_product(outdone, count[..., None])[..., 0]
     kept: Flags = by[at] < most
     return kept
