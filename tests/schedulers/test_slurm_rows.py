@@ -9,7 +9,6 @@ import pytest
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, digest
 from metasched.records import Settings
-from metasched.schedulers.slurm import node_failures
 from metasched.schedulers.slurm.energy import accounted
 from metasched.schedulers.slurm.job_rows import (
     ACCOUNTED,
@@ -20,7 +19,7 @@ from metasched.schedulers.slurm.job_rows import (
     fate,
     started_job,
 )
-from metasched.schedulers.slurm.node_failures import SAME, WINDOW, counted
+from metasched.schedulers.slurm.node_failures import SAME, counted, recorded_for
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.restarts import HEARD_WITHIN, ended_meanwhile
 from metasched.schedulers.task_ranges import MOST_TASKS
@@ -237,7 +236,7 @@ BEGUN, WENT_DOWN = ("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")
 @pytest.mark.parametrize(
     ("events", "struck", "expected"),
     [
-        ([], [], (0, 2 * WINDOW)),
+        ([], [], (0, 0.0)),  # of which nothing is known, such as where slurmdbd shows no events
         ([BEGUN], [], (0, 1e9)),
         ([BEGUN, ("n1", 6e8, 6e8 + 50.0, "DOWN*")], [], (1, 1e9 - 50.0)),
         ([BEGUN, WENT_DOWN], [(6e8 + SAME, ["n1"])], (1, 1e9 - 50.0)),
@@ -253,15 +252,32 @@ BEGUN, WENT_DOWN = ("", 5e8, 1e9, ""), ("n1", 6e8, 6e8 + 50.0, "DOWN")
         ([BEGUN], [(7e8, ["n1", "n2"]), (7e8, ["n2", "n3"]), (7e8, ["n1", "n3"])], (2, 1e9)),
         ([BEGUN], [(7e8 + SAME, ["n1"]), (7e8, ["n1"]), (7e8 + SAME + 0.5, ["n1"])], (2, 1e9)),
         ([BEGUN], [(7e8, [])], (0, 1e9)),  # which had no nodes any more
+        # Nodes that the cluster has no more, one of them down until today.
+        ([BEGUN, ("old", 6e8, 1e9, "DOWN")], [(7e8, ["old"]), (8e8, ["n1", "old"])], (1, 1e9)),
+        ([("", 1e8, 1e9, ""), ("n1", 1e8, 3e8, "DOWN")], [], (1, 1.5e9)),  # begun before records count
     ],
 )
 def test_failures_and_the_time_in_which_nodes_were_up(
-    events: list[tuple[str, float, float, str]], struck: list[tuple[float, list[str]]], expected: tuple[int, float],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(node_failures, "WINDOW", 8e8 if events else WINDOW)
-    failures, seconds = counted(events, struck, 2, 1e9)
+    events: list[tuple[str, float, float, str]], struck: list[tuple[float, list[str]]], expected: tuple[int, float]
+) -> None:
+    failures, seconds = counted(events, struck, {"n1", "n2"}, 2e8, 1e9)
     assert (failures, seconds) == (expected[0], pytest.approx(expected[1]))
+
+
+@pytest.mark.parametrize(
+    ("lines", "days"),
+    [
+        ("", 365.0),
+        ("PurgeEventAfter        = NONE\nMaxQueryTimeRange      = UNLIMITED", 365.0),
+        ("PurgeEventAfter        = 36 hours", 1.5),
+        ("PurgeEventAfter        = 400 days\nPurgeJobAfter          = 1 months*", 28.0),
+        ("PurgeStepAfter         = 1 days\nArchiveDir = 1 days", 365.0),
+        ("MaxQueryTimeRange      = 60-00:01:00", 60.0),
+        ("MaxQueryTimeRange      = 00:00:30", 0.0),
+    ],
+)
+def test_records_reach_back_as_far_as_slurmdbd_has_and_shows_them(lines: str, days: float) -> None:
+    assert recorded_for(lines) == days * 86_400.0
 
 
 @pytest.mark.parametrize(

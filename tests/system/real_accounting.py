@@ -31,6 +31,8 @@ StorageType=accounting_storage/mysql
 StorageHost=localhost
 StorageLoc=accounting
 StorageUser=root
+PurgeEventAfter=13months
+MaxQueryTimeRange=300-0
 """
 #: Slurm's own lines: limits are enforced, comments are kept, and GPUs counted, of all types together.
 LINES = """AccountingStorageType=accounting_storage/slurmdbd

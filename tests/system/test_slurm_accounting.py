@@ -12,6 +12,7 @@ import pytest
 
 from metasched.records import InputError
 from metasched.schedulers.slurm import source as slurm_source
+from metasched.schedulers.slurm.node_failures import recorded_for
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
@@ -271,6 +272,7 @@ def test_placements_tell_the_chance_to_finish_by_the_failures_that_the_accountin
 ) -> None:
     slurm, _ = accounted
     source, lost = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf")), f"NodeName={NODES[0]}"
+    assert recorded_for(slurm.run("sacctmgr", "--noheader", "show", "configuration")) == 300 * 86_400.0 - 60.0
     source.learn_failures()
     assert source.partitions()[0].state.failures is None  # nodes were watched for less than a year in all
     monkeypatch.setattr(slurm_source, "TELLING", 0.0)
