@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 
 from metasched.arrays import Floats
 from metasched.fitting import METHODS, fit
-from metasched.frames import rows_by_settings
-from metasched.predictors.abilities import under
+from metasched.frames import predicted, rows_by_settings
 from metasched.records import DEFAULT_SETTINGS, Run, Settings, check_level
 from metasched.store import documents
 from metasched.store.files.runs import REQUEST_COLUMNS
 
-#: What columns that X does not have are taken for: one idle processor, whose link has 1,000 Mbit/s to spare.
-_MISSING = (1.0, 1.0, 1.0, 1000.0)
+#: What columns that X does not have are taken for: one processor, and loads that are not known.
+_MISSING = (1.0, 1.0, np.nan, np.nan)
 _LOWEST = (1e-9, 1.0, 1e-6, 1e-6)
 _HIGHEST = (np.inf, 1e9, 1.0, np.inf)
 
@@ -29,10 +28,11 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     """Execution times of one application on one platform, from what a run is asked and the loads that it meets.
 
     X has the columns problem_size, processors, min_avg_avail_cpu (fraction of one processor) and min_avg_avail_bw
-    (Mbit/s), in this order; the last ones may be missing, and are then taken for one idle processor and a free link of
-    1,000 Mbit/s. Or it is a data frame of pandas that names them among others, in any order, such as one of
-    ``runs.csv``, of which only loads may be missing: then its columns of layout, clock and parameters count too, where
-    the method distinguishes them. Further columns are not used. y is the execution time (s).
+    (Mbit/s), in this order; the last ones may be missing, and are then taken for one processor and loads that are not
+    known: runs are learned as such, and predictions expect the usual loads. Or it is a data frame of pandas that names
+    them among others, in any order, such as one of ``runs.csv``, of which only loads may be missing: then its columns
+    of layout, clock and parameters count too, where the method distinguishes them. Further columns are not used. y is
+    the execution time (s).
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         times = column_or_1d(checked[1], warn=True).astype(float)
         if self.outside == "clip":
             times = np.maximum(times, 1e-9)
-        asked, extra = self._requests(checked[0]), np.empty(len(times), dtype=object)
+        asked, extra = self._requests(checked[0], X), np.empty(len(times), dtype=object)
         for settings, rows in _by_settings(X, len(times)).items():
             extra[rows] = MappingProxyType(settings.cells)
         runs = [
@@ -106,25 +106,28 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         """Execution time and both ends of its interval (s) of each row, shape (n, 3)."""
         check_is_fitted(self)
         checked: Floats = validate_data(self, _chosen(X), dtype=np.float64, reset=False)
-        asked = self._requests(checked)
-        answers = np.empty((len(asked), 3))
-        for settings, rows in _by_settings(X, len(asked)).items():
-            size, processors, cpu, bandwidth = asked[rows].T
-            found = under(self.predictor_, settings).predict_many(size, processors, cpu, bandwidth, level)
-            answers[rows] = np.column_stack([found.execution_time, found.low, found.high])
-        return answers
+        asked = self._requests(checked, X)
+        return predicted(self.predictor_, asked, _by_settings(X, len(asked)), level)
 
-    def _requests(self, X: Floats) -> Floats:
-        """The four columns, shape (n, 4), as the parameter ``outside`` has them."""
-        whole = np.tile(_MISSING, (len(X), 1))
-        used = min(X.shape[1], 4)
-        whole[:, :used] = X[:, :used]
+    def _requests(self, checked: Floats, X: Any) -> Floats:
+        """The four columns, shape (n, 4), as the parameter ``outside`` has them.
+
+        Parameters
+        ----------
+        checked : X as an array.
+        X : a data frame may lack columns.
+        """
+        whole = np.tile(_MISSING, (len(checked), 1))
+        used = min(checked.shape[1], 4)
+        whole[:, :used] = checked[:, :used]
+        if _named(X):
+            whole[:, [name not in X.columns for name in REQUEST_COLUMNS]] = np.nan
         if self.outside == "clip":
-            check_non_negative(whole, type(self).__name__)
+            check_non_negative(checked, type(self).__name__)
             whole = np.clip(whole, _LOWEST, _HIGHEST)
             whole[:, 1] = np.round(whole[:, 1])
             return np.asarray(whole)
-        wrong = (whole <= 0) | (whole > _HIGHEST) | ~np.isfinite(whole)
+        wrong = (whole <= 0) | (whole > _HIGHEST) | np.isinf(whole)
         wrong[:, 1] |= whole[:, 1] % 1 != 0
         if wrong.any():
             row, column = (int(place) for place in np.argwhere(wrong)[0])
@@ -153,7 +156,7 @@ class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
 
 def _chosen(X: Any) -> Any:
-    """The four columns of a data frame that names any of them, shape (n, 4); anything else as it is.
+    """The four columns of a data frame that names any of them, ones in place of loads; anything else as it is.
 
     Raises
     ------
@@ -164,8 +167,7 @@ def _chosen(X: Any) -> Any:
     for name in REQUEST_COLUMNS[:2]:
         if name not in X.columns:
             raise ValueError(f"X has no column {name}, found {', '.join(map(str, X.columns))}")
-    columns = zip(REQUEST_COLUMNS, _MISSING, strict=True)
-    return np.column_stack([X[name] if name in X.columns else np.full(len(X), usual) for name, usual in columns])
+    return np.column_stack([X[name] if name in X.columns else np.ones(len(X)) for name in REQUEST_COLUMNS])
 
 
 def _named(X: Any) -> bool:

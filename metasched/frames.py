@@ -6,14 +6,16 @@ A frame of runs has the columns of ``runs.csv``, under the same names and in the
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import under
 from metasched.predictors.contract import Predictions, Predictor
+from metasched.predictors.load_doubt import loads_to_expect, predict_many
 from metasched.records import (
     DEFAULT_SETTINGS,
     PARAMETER,
@@ -91,8 +93,8 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
     Parameters
     ----------
     predictor : what answers.
-    frame : with the columns problem_size, processors, min_avg_avail_cpu and min_avg_avail_bw (Mbit/s); those of layout,
-        clock and parameters of ``runs.csv`` count too where the model distinguishes them.
+    frame : with the columns problem_size and processors, and those of ``runs.csv`` of loads, layout, clock and
+        parameters, where the model distinguishes them. Loads that are not known are the usual ones, and doubted.
     level : probability that an interval holds its outcome.
 
     Returns
@@ -103,20 +105,45 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
     ------
     InputError : for a column that is missing, and for the first row that asks what no run can have, with its index.
     """
-    missing = [name for name in REQUEST_COLUMNS if name not in frame.columns]
-    if missing:
-        raise InputError(f"the frame has no column {missing[0]}, expected {', '.join(REQUEST_COLUMNS)}")
-    asked = frame[list(REQUEST_COLUMNS)].to_numpy(dtype=np.float64)
-    size, processors, cpu, bandwidth = asked.T
-    sound = np.isfinite(asked).all(axis=1) & (asked > 0.0).all(axis=1) & (processors % 1.0 == 0.0) & (cpu <= 1.0)
+    for name in REQUEST_COLUMNS[:2]:
+        if name not in frame.columns:
+            raise InputError(f"the frame has no column {name}, expected {', '.join(REQUEST_COLUMNS[:2])}")
+    asked = frame.reindex(columns=REQUEST_COLUMNS).to_numpy(dtype=np.float64)
+    known = np.where(np.isnan(asked[:, 2:]), 1.0, asked[:, 2:])
+    whole = np.column_stack([asked[:, :2], known])
+    sound = np.isfinite(whole).all(axis=1) & (whole > 0.0).all(axis=1)
+    sound &= (whole[:, 1] % 1.0 == 0.0) & (whole[:, 2] <= 1.0)
     for row in np.flatnonzero(~sound)[:1]:
         with Located(f"row {frame.index[row]}"):
-            Request(size[row], processors[row], cpu[row], bandwidth[row])
-    times, low, high = np.empty((3, len(frame)))
-    for settings, rows in rows_by_settings(frame).items():
-        found = under(predictor, settings).predict_many(size[rows], processors[rows], cpu[rows], bandwidth[rows], level)
-        times[rows], low[rows], high[rows] = found.execution_time, found.low, found.high
+            Request(*whole[row])
+    times, low, high = predicted(predictor, asked, rows_by_settings(frame), level).T
     return frame_from_predictions(Predictions(times, low, high, level)).set_index(frame.index)
+
+
+def predicted(
+    predictor: Predictor, asked: Floats, by_settings: Mapping[Settings, NDArray[np.intp]], level: float
+) -> Floats:
+    """Execution time and both ends of its interval (s) of each row, shape (n, 3).
+
+    Parameters
+    ----------
+    predictor : what answers.
+    asked : problem size, processors, available CPU and bandwidth (Mbit/s), shape (n, 4); loads are NaN where they are
+        not known.
+    by_settings : the places of the rows by their settings.
+    level : probability that an interval holds the outcome.
+    """
+    found, unknown = np.empty((len(asked), 3)), np.isnan(asked[:, 2:])
+    for settings, rows in by_settings.items():
+        model = under(predictor, settings)
+        for kind in np.unique(unknown[rows], axis=0):
+            here = rows[(unknown[rows] == kind).all(axis=1)]
+            given = np.where(kind, np.nan, 1.0).tolist()
+            *usual, doubt = loads_to_expect(model, given[0], given[1], level)
+            cpu, bandwidth = np.where(kind, usual, asked[here, 2:]).T
+            many = predict_many(model, asked[here, 0], asked[here, 1], cpu, bandwidth, level, doubt)
+            found[here] = np.column_stack([many.execution_time, many.low, many.high])
+    return found
 
 
 def rows_by_settings(frame: pd.DataFrame) -> dict[Settings, NDArray[np.intp]]:

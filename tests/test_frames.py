@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from known_model import Known
 
+import metasched
 from metasched.frames import frame_from_predictions, frame_from_runs, predictions_frame, runs_from_frame
+from metasched.predictors.abilities import UsualLoad
 from metasched.predictors.contract import Predictions
 from metasched.records import InputError, Interval, Prediction, Run, Settings
 
@@ -88,16 +90,41 @@ def test_predictions_are_those_of_each_row_under_its_index() -> None:
         ({"processors": [0.0, 2.0]}, "row first: processors is 0"),
         ({"min_avg_avail_cpu": [1.0, 1.0 + 1e-9]}, "row second: "),
         ({"min_avg_avail_bw": [math.inf, 1.0]}, "row first: "),
-        ({"min_avg_avail_bw": [math.nan, 1.0]}, "row first: "),
+        ({"problem_size": [math.nan, 1.0]}, "row first: "),
     ],
 )
 def test_the_first_row_that_asks_what_no_run_can_have_is_named(change: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=f"^{said}"):
         predictions_frame(Known(), asked(**change))
-    with pytest.raises(
-        InputError, match=r"^the frame has no column min_avg_avail_bw, expected problem_size, processors, "
-    ):
-        predictions_frame(Known(), asked().drop(columns=["min_avg_avail_bw"]))
+    with pytest.raises(InputError, match=r"^the frame has no column processors, expected problem_size, processors$"):
+        predictions_frame(Known(), asked().drop(columns=["processors"]))
+
+
+class Usual(Known):
+    usual_loads = UsualLoad(0.5, 0.1), UsualLoad(50.0, 0.0)
+
+
+def test_loads_that_are_not_known_are_the_usual_ones_and_doubted() -> None:
+    usual = Usual()
+    known = predictions_frame(usual, asked(min_avg_avail_cpu=0.5, min_avg_avail_bw=50.0))
+    nothing = predictions_frame(usual, asked().drop(columns=["min_avg_avail_cpu", "min_avg_avail_bw"]))
+    assert nothing["execution_time"].tolist() == pytest.approx(known["execution_time"].tolist())
+    assert (nothing["high"] > known["high"]).all()
+    assert (nothing["low"] < known["low"]).all()
+    # Row by row: the second one lacks its bandwidth alone, which never varied.
+    partly = predictions_frame(usual, asked(min_avg_avail_cpu=0.5, min_avg_avail_bw=[50.0, math.nan]))
+    pd.testing.assert_frame_equal(partly, known)
+
+
+def test_rows_without_loads_are_predicted_as_runs_without_them_were_learned() -> None:
+    made = [Run("cg", "c8", 100.0 * (1 + k % 8), (1, 2, 4)[k // 8 % 3], math.nan, math.nan, 1.0 + k) for k in range(24)]
+    frame = frame_from_runs(made)
+    alone = frame[["problem_size", "processors"]]
+    found = predictions_frame(metasched.fit(made), alone)
+    pd.testing.assert_frame_equal(predictions_frame(metasched.fit(made), frame), found)
+    model = metasched.ExecutionTimeRegressor().fit(alone, frame["execution_time"])
+    assert model.predict(alone) == pytest.approx(found["execution_time"].to_numpy())
+    assert model.predict_interval(alone) == pytest.approx(found[["low", "high"]].to_numpy())
 
 
 class BySettings(Known):

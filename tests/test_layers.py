@@ -56,8 +56,8 @@ ORDER = {
     "metasched.predictors": [
         *(
             *("contract", "columns", "abilities"),
-            "load_doubt",
             "memory",
+            "load_doubt",
             "gaussian_process",
             "expected_scales",
             "log_regression",

@@ -97,21 +97,11 @@ def configuration_path(named: Path | None) -> Path:
 def loads_to_expect(
     model: Any, cpu: float | None, bandwidth: float | None, level: float
 ) -> tuple[float, float, LoadDoubt | None]:
-    """CPU (share of a processor) and bandwidth (Mbit/s) to predict with, and the doubt about them for intervals.
+    """CPU (share of a processor) and bandwidth (Mbit/s) to predict with, and the doubt about them for intervals."""
+    from metasched.predictors import load_doubt
 
-    By default they are the model's usual ones. They are not doubted if both are given, nor by models that do not know
-    how much they vary.
-    """
-    from metasched.predictors.load_doubt import with_usual_loads
-    from metasched.predictors.walltime import median_loads
-
-    if cpu is not None and bandwidth is not None:
-        return cpu, bandwidth, None
-    usual = with_usual_loads(
-        model, math.nan if cpu is None else cpu, math.nan if bandwidth is None else bandwidth, level
-    )
-    *loads, doubt = usual or (*median_loads(getattr(model, "window", ())), None)
-    return (loads[0] if cpu is None else cpu, loads[1] if bandwidth is None else bandwidth, doubt)
+    known = [math.nan if load is None else load for load in (cpu, bandwidth)]
+    return load_doubt.loads_to_expect(model, known[0], known[1], level)
 
 
 def on_one_platform(known: Any, platform: str | None) -> Any:

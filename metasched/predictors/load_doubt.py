@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from metasched.arrays import Floats
 from metasched.predictors.abilities import UsualLoad, expect_few, under, usual_loads
 from metasched.predictors.contract import Predictions, Predictor
+from metasched.predictors.memory.window import measured, median_loads
 from metasched.records import Interval, Prediction, Request
 
 
@@ -132,6 +133,35 @@ def with_usual_loads(
     return cpu, bandwidth, LoadDoubt(of_cpu, of_bandwidth)
 
 
+def loads_to_expect(
+    predictor: Predictor, cpu: float, bandwidth: float, level: float
+) -> tuple[float, float, LoadDoubt | None]:
+    """The loads to predict with, and the doubt about them for intervals.
+
+    Those that are not known are the predictor's usual ones. There is no doubt if both are known, nor by predictors that
+    do not know how much loads vary: these take the medians of the runs that they remember.
+
+    Parameters
+    ----------
+    predictor : of any method.
+    cpu, bandwidth : share of a processor, and Mbit/s, NaN where not known.
+    level : of the intervals.
+
+    Examples
+    --------
+    >>> from metasched.predictors.robust.predictor import RobustPredictor
+    >>> loads_to_expect(RobustPredictor("cg", "c"), 0.5, 60.0, 0.9)
+    (0.5, 60.0, None)
+    """
+    if not math.isnan(cpu + bandwidth):
+        return cpu, bandwidth, None
+    if (usual := with_usual_loads(predictor, cpu, bandwidth, level)) is not None:
+        return usual
+    known = measured(getattr(predictor, "window", ()))
+    medians = median_loads(known.cpu, known.bw)
+    return medians[0] if math.isnan(cpu) else cpu, medians[1] if math.isnan(bandwidth) else bandwidth, None
+
+
 def _known_or_usual(load: float, usual: UsualLoad, level: float, most: float = math.inf) -> tuple[float, Floats]:
     """A load, or the usual one if it is NaN, and its interval of a level, up to the most, as factors of it: (2,)."""
     if not math.isnan(load):
@@ -236,18 +266,19 @@ def predict_expected(predictor: Predictor, expected: Expected, level: float) -> 
 
 def predict_many(
     predictor: Predictor,
-    problem_size: float,
+    problem_size: ArrayLike,
     processors: ArrayLike,
     cpu: Floats,
     bandwidth: Floats,
     level: float,
     doubt: LoadDoubt | None,
 ) -> Predictions:
-    """The same as :func:`predict_one` for arrays of processors, CPU and bandwidth (Mbit/s) of shape (k,)."""
+    """The same as :func:`predict_one` for arrays of CPU and bandwidth (Mbit/s) of shape (k,), N and P too or alone."""
     found = predictor.predict_many(problem_size, processors, cpu, bandwidth, level)
     if doubt is None:
         return found
     at_cpu, at_bandwidth = doubt.ends(cpu, bandwidth)
     count = np.broadcast_to(np.asarray(processors), at_cpu.shape)
-    times = predictor.expect_many(problem_size, count.ravel(), at_cpu.ravel(), at_bandwidth.ravel())
+    size = np.broadcast_to(problem_size, at_cpu.shape).ravel() if np.ndim(problem_size) else problem_size
+    times = predictor.expect_many(size, count.ravel(), at_cpu.ravel(), at_bandwidth.ravel())
     return widened(found, times.reshape(at_cpu.shape))

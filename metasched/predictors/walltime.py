@@ -19,7 +19,7 @@ import scipy
 from metasched.arrays import Floats
 from metasched.predictors.abilities import check_depends, under
 from metasched.predictors.contract import Predictor
-from metasched.predictors.memory.window import measured
+from metasched.predictors.memory.window import measured, median_loads
 from metasched.records import DEFAULT_SETTINGS, IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Request, Run, Settings
 
 #: Levels of the intervals whose ends trace the distribution.
@@ -195,15 +195,6 @@ def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | N
     return _known(np.where(np.isnan(said), _met(runs), said))
 
 
-def median_loads(runs: Sequence[Run]) -> tuple[float, float]:
-    """The medians of the available CPU and bandwidth of runs; those of an idle node if none was measured.
-
-    >>> median_loads([Run("cg", "c", 500, 2, cpu, math.nan, 5.0) for cpu in (0.5, 0.6, 0.9)])
-    (0.6, 1000.0)
-    """
-    return _medians(_loads(runs))
-
-
 def _met(runs: Sequence[Run]) -> Floats:
     if not runs:
         raise InputError("there are no past runs with loads, expected at least one, or --cpu and --bandwidth")
@@ -220,17 +211,8 @@ def _known(loads: Floats) -> tuple[Floats, Floats]:
     """The columns of loads, of the rows without NaN; if there are none, with the medians in its place."""
     unknown = np.isnan(loads)
     whole = ~unknown.any(axis=1)
-    found = loads[whole] if whole.any() else np.where(unknown, _medians(loads), loads)
+    found = loads[whole] if whole.any() else np.where(unknown, median_loads(*loads.T), loads)
     return found[:, 0], found[:, 1]
-
-
-def _medians(loads: Floats) -> tuple[float, float]:
-    known = (column[~np.isnan(column)] for column in loads.T)
-    cpu, bandwidth = (
-        float(np.median(each)) if len(each) else idle
-        for each, idle in zip(known, (IDLE_CPU, IDLE_BANDWIDTH), strict=True)
-    )
-    return cpu, bandwidth
 
 
 class ExecutionTimes:

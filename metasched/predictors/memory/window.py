@@ -116,6 +116,18 @@ def measured(runs: Iterable[Run]) -> Observations:
     return Observations.of(*columns)
 
 
+def median_loads(cpu: Floats, bandwidth: Floats) -> tuple[float, float]:
+    """The medians of available CPU and bandwidth (Mbit/s), NaN where not measured; those of an idle node if none was.
+
+    >>> median_loads(np.array([0.5, 0.6, 0.9]), np.array([np.nan]))
+    (0.6, 1000.0)
+    """
+    of_cpu, of_link = (each[~np.isnan(each)] for each in (cpu, bandwidth))
+    return float(np.median(of_cpu)) if of_cpu.size else IDLE_CPU, float(
+        np.median(of_link)
+    ) if of_link.size else IDLE_BANDWIDTH
+
+
 def observations(runs: Iterable[Run], cpu: float = IDLE_CPU, bandwidth: float = IDLE_BANDWIDTH) -> Observations:
     """Columns of the five numbers that the mathematics needs of each run.
 
