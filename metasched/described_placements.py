@@ -19,7 +19,7 @@ from metasched.placement.loads.forecast import RecordedLoads
 from metasched.placement.loads.staleness import STALE_AFTER, with_loads
 from metasched.placement.ranking.contention import ALONE, Contention
 from metasched.placement.ranking.query import Question
-from metasched.predictors.abilities import on_platform, under
+from metasched.predictors.abilities import on_platform
 from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from monitors.forecasters.sets import HISTORY
@@ -76,7 +76,6 @@ class Scene:
 def read_scene(
     application: str,
     clusters: Path,
-    settings: Settings = DEFAULT_SETTINGS,
     *,
     models: Sequence[str] = (),
     database: str | None = None,
@@ -91,7 +90,6 @@ def read_scene(
     ----------
     application : whose jobs are placed.
     clusters : file that describes the clusters.
-    settings : that the application's predictors answer for.
     models : files, each ``FILE`` or ``CLUSTER=FILE``; empty for the models of the store.
     database : of the store; None for the usual one.
     loads : a file of recorded loads, or ``store``; None for live loads where sources of them are named.
@@ -131,7 +129,6 @@ def read_scene(
                 found = _from_store(name, names, database)
                 others |= {(name, cluster): predictor for cluster, predictor in found.items()}
     others |= {(application, cluster): predictor for cluster, predictor in own.items()}
-    own = {cluster: under(predictor, settings) for cluster, predictor in own.items()}
     constraints = description.constraints.get(application, Constraints())
     return Scene(states, constraints, own, description.running, recorded, others, warnings)
 

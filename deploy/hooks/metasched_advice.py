@@ -154,6 +154,10 @@ class Submitted:
             asked["parameters"] = self.parameters
         if "frequency" in self.words:
             asked["frequency"] = number(self.words["frequency"])
+        # What its user states is also what its run teaches. Threads are not asked for: where a process has several, no
+        # scheduler here says whether a slot is one of the processes or one of the threads.
+        if "processes_per_node" in self.words:
+            asked["processes_per_node"] = int(number(self.words["processes_per_node"]))
         return asked
 
 

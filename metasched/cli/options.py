@@ -122,22 +122,32 @@ class SettingsOptions:
     Parameters
     ----------
     per_node : processes on each node; None where it is not stated.
-    threads : of each process.
+    threads : of each process; None where it is not stated.
     parameter : those of the application, each ``NAME=VALUE``.
 
     Examples
     --------
     >>> SettingsOptions(per_node=4, parameter=["steps=100"]).settings().text
     'processes_per_node 4, steps 100'
+    >>> SettingsOptions(per_node=4).for_daemon(), SettingsOptions().for_daemon()
+    ({'processes_per_node': 4}, {})
     """
 
     per_node: PerNodeOption = None
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process, each on its own processor.")] = 1
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of each process, each on its own processor; 1 by default.")
+    ] = None
     parameter: ParameterOption = None
 
-    def for_daemon(self) -> dict[str, Any]:
-        """These settings as a daemon is asked for them: nothing where none is stated, as older ones know them not."""
-        return self.settings().as_dict() if self != type(self)() else {}
+    def for_daemon(self, frequency: float | None = None) -> dict[str, Any]:
+        """Those that are stated, as a daemon is asked for them: older ones know none, and it may know usual threads.
+
+        Parameters
+        ----------
+        frequency : clock (MHz); None where none is stated.
+        """
+        asked = self.settings(frequency).as_dict() | {"threads": self.threads}
+        return {name: value for name, value in asked.items() if value}
 
     def settings(self, frequency: float | None = None) -> Settings:
         """These settings, at a clock (MHz) where one is stated."""

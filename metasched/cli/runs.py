@@ -25,7 +25,7 @@ from metasched.store import spool
 from metasched.store.database.engine import default_location
 from metasched.store.database.run_records import RecordedRun, Selection, forgotten_document
 from metasched.store.database.store import Store
-from metasched.store.files.runs import write_runs
+from metasched.store.files.runs import without_slips, write_runs
 
 #: Runs that the daemon is asked for at most.
 MOST = 1000
@@ -136,6 +136,8 @@ def show_runs(
         if not learnable:
             of, on = application or "any application", cluster or "any cluster"
             raise InputError(f"no run of {of} on {on} can be learned", where=name)
+        learnable, slips = without_slips(learnable)
+        output.warn(slips)
         write_runs(target, learnable)
     if as_json:
         document: dict[str, Any] = {"database": name, "stored": stored, "learnable": len(learnable)}

@@ -6,7 +6,7 @@ checking a protocol costs as much as a prediction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, cast
@@ -200,6 +200,26 @@ def understood(settings: Settings, answering: Iterable[object]) -> tuple[Setting
         else:
             kept.append(parameter)
     return replace(settings, parameters=tuple(kept)), tuple(refused)
+
+
+def all_under(
+    predictors: Mapping[str, Predictor], settings: Settings
+) -> tuple[dict[str, Predictor], Settings, tuple[str, ...]]:
+    """Predictors that are compared, each for the same settings: without the parameters that any of them refuses.
+
+    A parameter that counted for some of them only would make the others look better or worse than they are.
+
+    Parameters
+    ----------
+    predictors : by any name.
+    settings : of a job.
+
+    Returns
+    -------
+    predictors, settings, refused : the predictors for these settings, and why each parameter was left out.
+    """
+    known, refused = understood(settings, predictors.values())
+    return {name: under(predictor, known) for name, predictor in predictors.items()}, known, refused
 
 
 def check_depends(predictor: Predictor, settings: Settings) -> None:

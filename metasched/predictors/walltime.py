@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import check_depends, under
+from metasched.predictors.abilities import check_depends, under, with_usual_threads
 from metasched.predictors.contract import Predictor
 from metasched.predictors.memory.window import measured, median_loads
 from metasched.records import DEFAULT_SETTINGS, IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Request, Run, Settings
@@ -56,6 +56,8 @@ class Question:
     limits : limits to judge (s).
     available_cpu, available_bandwidth : minima to expect (fraction, Mbit/s), those that past runs met where None.
     settings : layout and parameters of the run.
+    usual_threads : whether each process has the threads that all runs on a platform had, in place of those of
+        ``settings``.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class Question:
     available_cpu: float | None = None
     available_bandwidth: float | None = None
     settings: Settings = DEFAULT_SETTINGS
+    usual_threads: bool = False
 
     def __post_init__(self) -> None:
         cpu = IDLE_CPU if self.available_cpu is None else self.available_cpu
@@ -103,7 +106,10 @@ def suggestions(
         if not (runs or stated) and any(met.values()):
             continue
         check_depends(predictors[platform], question.settings)
-        predictor = under(predictors[platform], question.settings)
+        settings = question.settings
+        if question.usual_threads:
+            settings = with_usual_threads(settings, predictors[platform])
+        predictor = under(predictors[platform], settings)
         loads = loads_to_expect(runs, question.available_cpu, question.available_bandwidth)
         times = ExecutionTimes(predictor, size, processors, *loads)
         limits = [times.limit(each) for each in question.chances or (() if question.limits else CHANCES)]

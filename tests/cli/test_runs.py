@@ -93,6 +93,26 @@ def test_runs_are_exported_without_those_that_failed(metasched: Metasched, tmp_p
     assert not (tmp_path / "none.csv").exists()
 
 
+def test_a_table_of_exported_runs_can_be_read_though_one_has_a_word_among_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = tmp_path / "m.db", tmp_path / "runs.csv"
+    stated = ("100", "200", "1O0", "400")
+    with Store.open(path) as store:
+        store.runs.add_all(
+            [
+                RecordedRun(Run("cg", "c8", 900.0, 2, 0.9, 90.0, 5.0, float(start), extra={"parameter:steps": steps}))
+                for start, steps in enumerate(stated)
+            ]
+        )
+    status, out, err = call(capsys, "runs", "--db", path, "-o", target)
+    assert (status, out) == (0, f"4 runs written to {target}\n")
+    assert "warning: a run of cg that started at 2 states steps=1O0, expected a number, as in the other runs" in err
+    assert [run.settings.parameters for run in read_runs(target)] == [
+        (("steps", 100.0),), (("steps", 200.0),), (), (("steps", 400.0),)
+    ]  # fmt: skip
+
+
 def test_runs_are_forgotten_by_id_user_and_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "runs.db")
     with Store.open(path) as store:

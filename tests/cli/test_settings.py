@@ -54,6 +54,10 @@ def test_threads_that_all_runs_had_are_those_of_a_run_that_states_none(metasched
     assert "threads 1 was never learned (it was always 2)" in one[1]
     plan = ("plan", "m.json", "--budget", 1000, "--json")
     assert metasched(*plan) == metasched(*plan, "--threads", 2)
+    limits = ("walltime", "--model", "m.json", "--problem-size", 700, "--processors", 8, "--json")
+    unstated, stated, one = (metasched(*limits, *more) for more in ((), ("--threads", 2), ("--threads", 1)))
+    assert unstated == stated != one
+    assert {each[0] for each in (stated, one)} == {0}
 
 
 def test_a_ranking_minds_parameters(metasched: Callable[..., Answer]) -> None:
@@ -75,7 +79,8 @@ def test_time_limits_mind_layout_and_parameters(metasched: Callable[..., Answer]
     status, out, err = metasched(*asked, *settings, "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)["clusters"][0]["median"] == pytest.approx(true_time(700, 8, 4, 300.0, "cg", 2), rel=0.15)
-    assert metasched("walltime", "--placement", "0" * 32, "--threads", 2)[0] == 2
+    for stated in (("--threads", 2), ("--threads", 1)):
+        assert "--placement already gives" in refusal(metasched("walltime", "--placement", "0" * 32, *stated))
 
 
 def test_a_picture_minds_layout_and_parameters(metasched: Callable[..., Answer]) -> None:

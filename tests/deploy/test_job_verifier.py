@@ -135,6 +135,17 @@ def test_the_daemon_is_asked_for_the_parameters_and_the_clock_that_a_job_states(
     assert Ask.model_validate(found).settings.parameters == (("solver", "amg"), ("steps", 1000.0))
 
 
+def test_the_daemon_is_asked_for_as_many_processes_on_a_node_as_a_job_states(tmp_path: Path) -> None:
+    found = asked(
+        tmp_path, {"ac": "metasched=app=cg,n=5,processes_per_node=2.0,threads=4", "pe_min": "8", "pe_max": "8"}
+    )
+    ask = Ask.model_validate(found)
+    assert ask.processes_per_node == 2
+    # A slot may be a process or a thread, so that the slots say nothing about threads.
+    assert "threads" not in found
+    assert asked(tmp_path, {"ac": "metasched=app=cg,n=5"}).keys() == found.keys() - {"processes_per_node"}
+
+
 def test_the_daemon_is_asked_for_the_job_by_its_number(tmp_path: Path) -> None:
     assert asked(tmp_path, {}) == {
         "application": "cg", "problem_size": 1400.0, "scheduler": "c", "user": "0", "name": "job.sh", "job": "7",

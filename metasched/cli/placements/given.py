@@ -10,7 +10,7 @@ import typer
 
 from metasched.cli.configured import ask_daemon
 from metasched.cli.options import ConfigOption, DatabaseOption, UrlOption
-from metasched.records import DEFAULT_SETTINGS, InputError, Settings
+from metasched.records import InputError
 
 if TYPE_CHECKING:
     from metasched.described_placements import Scene
@@ -51,13 +51,13 @@ class Given:
         """Ask the daemon that the options name."""
         return ask_daemon(self.config, self.url, method, path, document)
 
-    def scene(self, application: str, settings: Settings = DEFAULT_SETTINGS, *, forecast: bool = False) -> Scene:
-        """Read the files that the options name; the application's predictors answer for the settings."""
+    def scene(self, application: str, *, forecast: bool = False) -> Scene:
+        """Read the files that the options name."""
         from metasched.described_placements import read_scene
 
         if self.clusters is None:
             raise InputError("--clusters is missing, expected the description of the clusters")
         return read_scene(
-            application, self.clusters, settings, models=self.model or (), database=self.database, loads=self.loads,
+            application, self.clusters, models=self.model or (), database=self.database, loads=self.loads,
             at=self.at, source=self.source, forecast=forecast,
         )  # fmt: skip

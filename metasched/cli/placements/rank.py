@@ -161,7 +161,7 @@ class Asked:
     def described(self, given: Given) -> dict[str, Any]:
         """The ranking of described clusters, as a document."""
         wanted, objective, settings = self.wanted, self.wanted.objective(), self.stated.settings()
-        scene = given.scene(self.application, settings, forecast=bool(self.forecast))
+        scene = given.scene(self.application, forecast=bool(self.forecast))
         if self.forecast and scene.recorded is None:
             raise InputError("--forecast is given without --loads")
         known = [cluster.name for cluster in scene.clusters]
@@ -206,7 +206,7 @@ class Asked:
                 "application": self.application,
                 "problem_size": self.problem_size,
                 **made(self.demands),
-                **self.stated.asked(self.stated.settings()),
+                **self.stated.for_daemon(),
                 "weights": {name: getattr(objective, name) for name in TERMS},
                 "saving": objective.saving,
                 "near_tie": wanted.near_tie,

@@ -39,10 +39,6 @@ class LayoutOptions(options.SettingsOptions):
         int | None, typer.Option(min=1, help="Threads of each process; by default the best of those it has run with.")
     ] = None
 
-    def asked(self, settings: Settings) -> dict[str, Any]:
-        """These settings as the daemon is asked for them: without threads where it may choose them."""
-        return {name: value for name, value in settings.as_dict().items() if name != "threads" or self.threads}
-
 
 #: The least gap to the optimum that is not shown as 0.0 %: below it is rounding.
 SHOWN_GAP = 0.0005

@@ -30,7 +30,7 @@ def walltime(
     cluster: Annotated[
         str | None, typer.Option(help="Cluster where the job will run; by default every cluster with a model.")
     ] = None,
-    stated: options.SettingsOptions,
+    stated: options.LearnedSettingsOptions,
     chance: Annotated[
         list[float] | None, typer.Option(help="Accepted probability that the job is killed; repeatable.")
     ] = None,
@@ -52,7 +52,7 @@ def walltime(
     """
     if placement is not None:
         described = (application, problem_size, processors, cluster, cpu, bandwidth, model)
-        if any(each is not None for each in described) or stated != options.SettingsOptions():
+        if any(each is not None for each in described) or stated != options.LearnedSettingsOptions():
             raise InputError("--placement already gives application, size and processors, expected it alone")
         _show(_by_placement(placement, config, database, list(chance or ()), list(limit or ())), as_json)
         return
@@ -154,7 +154,7 @@ def _job(question: dict[str, Any]) -> Any:
 
     settings = {name: question[name] for name in Settings.of().as_dict() if name in question}
     rest = {name: value for name, value in question.items() if name not in ("cluster", *settings)}
-    return Question(**rest, settings=Settings.of(**settings))
+    return Question(**rest, settings=Settings.of(**settings), usual_threads="threads" not in settings)
 
 
 def _computed(database: str | None, question: dict[str, Any]) -> dict[str, Any]:

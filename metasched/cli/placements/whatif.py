@@ -66,7 +66,7 @@ def whatif(
     changes = demands | {"processors": options.counts("--processors", processors)}
     Constraints().with_demands(changes)
     if given.clusters is not None:
-        scene = given.scene(application, settings)
+        scene = given.scene(application)
         now, then = (
             Question(
                 each, scene.constraints.with_demands(wanted), contention=scene.sharing(each)[0], top=2, level=level
@@ -81,7 +81,7 @@ def whatif(
         )
         floor = now.constraints.least_efficiency > 0.0
     else:
-        common = {"application": application, "top": 2, "level": level, **stated.asked(settings)}
+        common = {"application": application, "top": 2, "level": level, **stated.for_daemon(frequency)}
         asked = {**common, "problem_size": problem_size, **made(demands)}
         changed = asked | {"problem_size": size, "drain": drain, **made(changes)}
         answers = tuple(given.consult("POST", "/v1/rankings", question) for question in (asked, changed))

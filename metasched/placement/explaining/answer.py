@@ -11,6 +11,7 @@ from metasched.placement.explaining.documents import infeasible_document, rankin
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
+from metasched.predictors.abilities import all_under
 from metasched.predictors.contract import Predictor
 from metasched.records import Settings
 
@@ -32,12 +33,14 @@ def answer_document(
     application : its name.
     clusters, predictors, question : as :func:`metasched.placement.ranking.ranker.rank` has them; the settings of the
         question are replaced.
-    settings, any_threads, frequencies : as :func:`metasched.placement.ranking.layouts.layouts` has them.
+    settings, any_threads, frequencies : as :func:`metasched.placement.ranking.layouts.layouts` has them; a parameter
+        that one of the predictors refuses does not count, and the document warns of it.
 
     Raises
     ------
     InputError : when the question asks for what the models do not know.
     """
+    predictors, settings, refused = all_under(predictors, settings)
     try:
         chosen = layouts(
             clusters, predictors, settings, question.constraints, any_threads=any_threads, frequencies=frequencies
@@ -45,4 +48,5 @@ def answer_document(
         ranking = rank(clusters, predictors, replace(question, settings=chosen))
     except InfeasibleError as error:
         return infeasible_document(application, question.problem_size, error)
+    ranking = replace(ranking, warnings=(*refused, *ranking.warnings))
     return ranking_document(application, question.problem_size, ranking, settings)

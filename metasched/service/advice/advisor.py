@@ -26,7 +26,7 @@ from metasched.placement.ranking.objective import EARLIEST, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.plain_numbers import span
-from metasched.predictors.abilities import clocks_of, under, understood
+from metasched.predictors.abilities import all_under, clocks_of, under, understood
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
@@ -111,17 +111,27 @@ class Placer:
         constraints = with_usual_memory(constraints, usable)
         known = self._models.on(ask.application, usable, user=ask.user)
         known = {name: each for name, each in known.items() if name in constraints.clusters} or known
-        # A parameter that is misspelt, or not learned yet, must not make the placement fail.
-        settings, refused = understood(ask.settings, known.values())
-        if refused:
-            ask = ask.model_copy(update={"parameters": dict(settings.parameters)})
-        known = {name: under(predictor, settings) for name, predictor in known.items()}
         if not known:
             return nothing(uid, f"no model of {ask.application} yet", configuration)
+        # A parameter that is misspelt, or not learned yet, must not make the placement fail.
+        every, stated = known, ask
+        known, settings, refused = all_under(every, stated.settings)
+        if refused:
+            ask = stated.model_copy(update={"parameters": dict(settings.parameters)})
         self._recent.forget(view, self._board.seen_at, now)
         able = [each for each in usable if each.state.name in known]
         try:
             best, clusters, warnings = self._best(ask, able, known, constraints, view, uid, now)
+            there, unknown = understood(stated.settings, [every[best.resource_set.cluster]])
+            if there != settings:
+                # Partitions are compared by what all of them know; of those that know as much, it counts in full.
+                alike = [each for each in able if understood(stated.settings, [every[each.state.name]])[0] == there]
+                known = {each.state.name: under(every[each.state.name], there) for each in alike}
+                able, ask = alike, stated.model_copy(update={"parameters": dict(there.parameters)})
+                best, clusters, warnings = self._best(ask, able, known, constraints, view, uid, now)
+                left_out = (why for why in refused if why not in unknown)
+                warnings += tuple(f"the other partitions are compared without it: {why}" for why in left_out)
+                refused = unknown
         except InfeasibleError as error:
             return nothing(uid, str(error), configuration)
         interval = best.prediction.interval

@@ -14,6 +14,7 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads, expected
 from metasched.placement.ranking.preparation import LEAST_HORIZON, at_its_own_horizon
+from metasched.predictors.abilities import all_under, under, with_usual_threads
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import InputError, Prediction
@@ -57,14 +58,18 @@ def later(
         for each in usable_for(view, asked)
         if each.scheduler and (not asked.clusters or each.state.name in asked.clusters)
     ]
-    known = models.on(asked.application, usable, asked.settings)
+    known, understood, _ = all_under(models.on(asked.application, usable), asked.settings)
     loads = replace(placer.loads(now, forecast=asked.forecast), stale_after=asked.stale_after)
     found = []
     for each in usable:
         predictor = known.get(each.state.name)
-        if predictor is not None and each.state.up.any():
-            best = _earliest(asked, each, predictor, _counts(constraints, each, asked.threads), loads, queues)
-            found += [] if best is None else [best]
+        if predictor is None or not each.state.up.any():
+            continue
+        settings = understood if "threads" in asked.model_fields_set else with_usual_threads(understood, predictor)
+        job = asked.model_copy(update={"threads": settings.threads})
+        counts = _counts(constraints, each, settings.threads)
+        best = _earliest(job, each, under(predictor, settings), counts, loads, queues)
+        found += [] if best is None else [best]
     return found
 
 

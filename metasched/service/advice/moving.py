@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from metasched.jobs import LONGEST_COMMENT, Mark, moved_comment, read_mark
@@ -15,6 +15,7 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.moving.decision import Costs
 from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
+from metasched.predictors.abilities import all_under, with_usual_threads
 from metasched.predictors.contract import Predictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.service.advice.advisor import Placer
@@ -126,9 +127,10 @@ class RunningAdvisor:
         Raises
         ------
         InputError
-            When it says not what it is a run of, or nothing is known of its application or its nodes.
+            When it says not what it is a run of, or nothing is known of its application or its nodes; and where nobody
+        ``asked``, so that the advice may move the job, when what one of its parameters changes is not known.
         """
-        asked = asked or RunningIn(job=job.number)
+        unasked, asked = asked is None, asked or RunningIn(job=job.number)
         mark = read_mark(job.comment) or Mark(job.application, job.problem_size)
         if not mark.application:
             raise InputError(
@@ -145,9 +147,15 @@ class RunningAdvisor:
             and (not within or (each.scheduler, each.name) == (within, job.partition))
         ]
         usable = usable if partition in usable else [*usable, partition]
-        known = self._models.on(mark.application, usable, job.settings, user=job.user)
-        if partition.state.name not in known:
+        every = self._models.on(mark.application, usable, job.user)
+        if partition.state.name not in every:
             raise InputError(f"no model of {mark.application} on {partition.state.name} yet")
+        settings = job.settings
+        if not job.number and "threads" not in asked.model_fields_set:
+            settings = with_usual_threads(settings, every[partition.state.name])
+        known, settings, refused = all_under(every, settings)
+        if refused and unasked:
+            raise InputError(refused[0])
         own = partition.load_of(max(job.processors, default=0))
         cpu, bandwidth = self._observed(partition.scheduler, job.nodes, now - job.running_for, now, own)
         same = frozenset(each.state.name for each in view.partitions if runner_of(each) == runner_of(partition))
@@ -155,10 +163,10 @@ class RunningAdvisor:
         mover = Mover(
             mark.problem_size, partition.state.name, job.nodes, job.processors, job.running_for,
             max(asked.done, mark.done), moved_ago, None if math.isnan(cpu) else cpu,
-            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated, job.settings,
+            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated, settings,
         )  # fmt: skip
         advice = self._advised(mover, usable, known, mark, self._costs(asked, mark, partition, usable), now)
-        return Moved(job, mark, partition, advice)
+        return Moved(job, mark, partition, replace(advice, warnings=(*refused, *advice.warnings)))
 
     def identified(self, view: View, sees: Callable[[str], bool]) -> list[StartedJob]:
         """The running jobs of all schedulers with a known application, of users that a client may see."""

@@ -48,7 +48,7 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
     for name in asked.clusters:
         if name not in names:
             raise InputError(f"no cluster {name}, expected one of {', '.join(names)}")
-    known = models.on(asked.application, usable, asked.settings)
+    known = models.on(asked.application, usable)
     if not known:
         learned = sorted({application for application, _ in models.all()})
         others = f"only of: {', '.join(learned)}" if learned else "nor of any other application"

@@ -97,7 +97,8 @@ def _suggested(question: WalltimesIn, models: Models, store: Store) -> dict[str,
         where = "" if question.platform is None else f" on {question.platform}"
         raise HTTPException(404, f"no model of {question.application}{where}, expected one to be learned first")
     asked = question.model_dump(exclude={"platform", *SettingsAsked.model_fields})
-    job = Question(**asked, settings=question.settings)
+    unstated = "threads" not in question.model_fields_set
+    job = Question(**asked, settings=question.settings, usual_threads=unstated)
     return suggestions(
         job, known,
         lambda platform: store.runs.learnable(application=job.application, platform=platform, last=MOST_LOADS),

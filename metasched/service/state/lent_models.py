@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from threading import Lock
 
 from metasched.placement.clusters.partition import Partition
-from metasched.predictors.abilities import teaching_of, under
+from metasched.predictors.abilities import teaching_of
 from metasched.predictors.contract import Predictor, Saved
 from metasched.predictors.porting.platforms import ENOUGH, with_lent
-from metasched.records import DEFAULT_SETTINGS, Run, Settings
+from metasched.records import Run
 from metasched.service.state.model_cache import Key
 from metasched.service.state.models import Models
 
@@ -64,17 +64,10 @@ class WithLent:
     models: Models
     lent: tuple[Run, ...]
 
-    def on(
-        self, application: str, partitions: Iterable[Partition], settings: Settings = DEFAULT_SETTINGS
-    ) -> dict[str, Predictor]:
-        """The predictors of an application by the clusters of some partitions, for some settings.
-
-        Raises
-        ------
-        InputError : one of them knows no such settings.
-        """
+    def on(self, application: str, partitions: Iterable[Partition]) -> dict[str, Predictor]:
+        """The predictors of an application by the clusters of some partitions."""
         found = {each.state.name: self.maker.predictor(application, each.platform, self.lent) for each in partitions}
-        return {name: under(predictor, settings) for name, predictor in found.items() if predictor is not None}
+        return {name: predictor for name, predictor in found.items() if predictor is not None}
 
     def all(self) -> Mapping[Key, Saved]:
         """What is known without the lent runs, by application and platform."""

@@ -15,12 +15,12 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
-from metasched.predictors.abilities import borrow, borrowed_by, for_user, prepare, under
+from metasched.predictors.abilities import borrow, borrowed_by, for_user, prepare
 from metasched.predictors.adaptive import learned
 from metasched.predictors.contract import Assumed, Predictor, Saved
 from metasched.predictors.memory.representable import representable
 from metasched.predictors.porting.platforms import ENOUGH
-from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
+from metasched.records import InputError, Run
 from metasched.service.quality.recent_predictions import RecentPredictions
 from metasched.service.state.borrowing_models import BorrowingModels
 from metasched.service.state.contests import Contests
@@ -273,22 +273,10 @@ class Models:
         except (InputError, StoreError) as error:
             _log.warning("the %s of %s on %s is not corrected by its runs: %s", assumed.name, *key, error)
 
-    def on(
-        self,
-        application: str,
-        partitions: Iterable[Partition],
-        settings: Settings = DEFAULT_SETTINGS,
-        *,
-        user: str = "",
-    ) -> dict[str, Predictor]:
-        """The predictors of an application by the clusters of some partitions, for a user and some settings.
-
-        Raises
-        ------
-        InputError : one of them knows no such settings.
-        """
+    def on(self, application: str, partitions: Iterable[Partition], user: str = "") -> dict[str, Predictor]:
+        """The predictors of an application by the clusters of some partitions, for a user."""
         found = {each.state.name: self.predictor(application, each.platform, user) for each in partitions}
-        return {name: under(predictor, settings) for name, predictor in found.items() if predictor is not None}
+        return {name: predictor for name, predictor in found.items() if predictor is not None}
 
     def notices(self, application: str, platform: str) -> list[str]:
         """Whom the model of an application does not believe, and what has changed for all."""

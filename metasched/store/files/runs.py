@@ -9,7 +9,8 @@ import csv
 import io
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -103,18 +104,53 @@ def assumed_cells(header: Collection[str], application: str = "") -> dict[str, s
 
 def _check_words(runs: Sequence[Run], lines: Sequence[int], path: str | os.PathLike[str]) -> None:
     """Refuse a word as a parameter that has numbers in most runs of its application, by its row."""
+    for place, name, word in _words_among_numbers(runs):
+        why = f"{PARAMETER}{name} is {word!r}, expected a number, as in other rows"
+        raise InputError(why, where=f"{path}, row {lines[place]}")
+
+
+def _words_among_numbers(runs: Sequence[Run]) -> Iterator[tuple[int, str, str]]:
+    """The words of parameters that have numbers in most runs of their application: place of the run, name, word."""
     values: dict[tuple[str, str], list[tuple[float | str, int]]] = {}
-    for run, line in zip(runs, lines, strict=True):
+    for place, run in enumerate(runs):
         for name, value in run.settings.parameters:
-            values.setdefault((run.application, name), []).append((value, line))
+            values.setdefault((run.application, name), []).append((value, place))
     for (_, name), found in values.items():
         if not has_words([value for value, _ in found]):
-            for value, line in found:
-                if isinstance(value, str):
-                    raise InputError(
-                        f"{PARAMETER}{name} is {value!r}, expected a number, as in other rows",
-                        where=f"{path}, row {line}",
-                    )
+            yield from ((place, name, value) for value, place in found if isinstance(value, str))
+
+
+def without_slips(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """Runs without the words that models do not count, since their parameters have numbers in most runs.
+
+    :func:`read_runs` reads a table of them, which it would refuse for such a word.
+
+    Parameters
+    ----------
+    runs : of any applications.
+
+    Returns
+    -------
+    runs, slips : what was left out of them, each a line for the user.
+
+    Examples
+    --------
+    >>> runs = [Run("cg", "c8", 9.0, 2, 1.0, 90.0, 5.0, extra={"parameter:steps": n}) for n in ("7", "9", "1O")]
+    >>> kept, (slip,) = without_slips(runs)
+    >>> [dict(run.extra) for run in kept], slip[:26]
+    ([{'parameter:steps': '7'}, {'parameter:steps': '9'}, {}], 'a run of cg states steps=1')
+    """
+    kept, slips = list(runs), []
+    for place, name, word in _words_among_numbers(runs):
+        run = kept[place]
+        extra = {column: cell for column, cell in run.extra.items() if column != PARAMETER + name}
+        kept[place] = replace(run, extra=MappingProxyType(extra))
+        started = "" if run.start_time is None else f" that started at {run.start_time:.0f}"
+        slips.append(
+            f"a run of {run.application}{started} states {name}={word}, expected a number, as in the other runs: "
+            "written without it, as models learn it"
+        )
+    return kept, slips
 
 
 def write_runs(path: str | os.PathLike[str], runs: Iterable[Run]) -> None:

@@ -334,6 +334,26 @@ def test_a_misspelt_parameter_leaves_a_job_its_others_and_is_said(stating: Daemo
     assert doubted.time_limit is None
 
 
+def test_a_parameter_counts_where_it_is_known_though_another_platform_does_not_know_it(stating: Daemon) -> None:
+    def placed(**asked: Any) -> Answer:
+        return stating.placer.answer(Ask(application="fem", problem_size=1900, processors=[4], **asked), time.time())
+
+    usual, steps = placed(), {"steps": 1000.0}
+    both, east = placed(parameters=steps), stated(stating, "east", **steps)
+    assert usual.placement is not None
+    assert both.placement is not None
+    assert east.placement is not None
+    # Where it is placed is decided by what both know: steps that only one counts would make the other look fast.
+    assert usual.placement.resource_set.cluster == both.placement.resource_set.cluster == "east"
+    assert both.placement.prediction == east.placement.prediction != usual.placement.prediction
+    assert (both.message, both.time_limit) == (east.message, east.time_limit)
+    why = "parameter 'steps' is unknown, expected none, since the runs learned had none"
+    assert f"the other partitions are compared without it: {why}" in both.warnings
+    west = placed(parameters=steps, clusters=frozenset({"west"}))
+    assert west.message.endswith(why)
+    assert west.time_limit is None
+
+
 def test_a_word_where_numbers_were_is_said_and_widens_the_interval(stating: Daemon) -> None:
     right, doubted = stated(stating, steps=1000.0), stated(stating, steps="many")
     assert "; parameter steps is 'many', expected a number, as in the runs learned" in doubted.message

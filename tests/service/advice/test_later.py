@@ -70,7 +70,7 @@ def asked_for(
     known: Any,
     over: Forecast | None = None,
 ) -> Any:
-    models = SimpleNamespace(on=lambda application, usable, settings: {each.state.name: known for each in usable})
+    models = SimpleNamespace(on=lambda application, usable: {each.state.name: known for each in usable})
     placer: Any = SimpleNamespace(
         constraints=lambda asked: constraints, loads=lambda now, forecast: Loads(over if forecast else None, now=now)
     )

@@ -20,7 +20,7 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.moving.elsewhere import Mover
-from metasched.records import Load, Settings
+from metasched.records import InputError, Load, Settings
 from metasched.service.advice.moving import RunningAdvisor, _without
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
@@ -173,10 +173,6 @@ def test_a_job_that_no_scheduler_runs_is_described(daemon: Daemon, client: TestC
         ),
         ({"job": "7", "done": 1.5}, "done"),
         ({"job": "7", "threads": 2}, "threads 2 is given with a job, whose scheduler tells its settings"),
-        (
-            {"application": "cg", "problem_size": 9, "nodes": "e1", "running_for": 1, "parameters": {"steps": 3}},
-            "parameter 'steps' is unknown",
-        ),
     ],
 )  # fmt: skip
 def test_wrong_questions_are_refused_in_one_line(
@@ -184,6 +180,22 @@ def test_wrong_questions_are_refused_in_one_line(
 ) -> None:
     daemon.clusters.refresh(daemon.clock.now())
     assert why in asked(client, 422, **question)["detail"]
+
+
+def test_a_misspelt_parameter_is_said_and_no_job_with_one_is_moved_by_itself(
+    daemon: Daemon, client: TestClient
+) -> None:
+    loaded(daemon, 0.05)
+    why = "parameter 'stpes' is unknown, expected none, since the runs learned had none"
+    described = {"application": "cg", "problem_size": 9, "nodes": "e1", "running_for": 1}
+    plain, stated = asked(client, **described), asked(client, **described, parameters={"stpes": 3})
+    assert stated["warnings"] == [why, *plain["warnings"]]
+    assert {**stated, "warnings": []} == {**plain, "warnings": []}
+    view, now = daemon.clusters.view, daemon.clock.now()
+    job = replace(JOB, settings=Settings.of(parameters={"stpes": 3.0}))
+    assert daemon.running_advisor.about(JOB, view, now, within="toy").advice.decision.move
+    with pytest.raises(InputError, match=r"^parameter 'stpes' is unknown"):
+        daemon.running_advisor.about(job, view, now, within="toy")
 
 
 def test_a_job_that_allows_it_is_moved_and_the_move_is_judged_by_the_loads_that_came(daemon: Daemon) -> None:
@@ -249,9 +261,7 @@ def test_a_move_is_judged_by_what_its_own_parameters_make_of_the_stay(daemon: Da
     settings = Settings.of(parameters={"steps": 50.0})
     job = replace(JOB, number="11", comment=f"{MARK},steps=50,threads=1", settings=settings)
     models: Any = SimpleNamespace(
-        on=lambda application, usable, settings, user: {
-            each.state.name: InSteps(traffic=0.0).under(settings) for each in usable
-        },
+        on=lambda application, usable, user: {each.state.name: InSteps(traffic=0.0) for each in usable},
         predictor=lambda application, platform, user: InSteps(traffic=0.0),
     )
     advisor = RunningAdvisor(daemon.placer, models, daemon._observed, daemon.running_advisor._moving)

@@ -97,6 +97,14 @@ def test_constraints_weights_and_drained_nodes_count(client: TestClient) -> None
     assert left["ruled_out"]["east"] == {"down, drained or reserved": 3}
 
 
+def test_a_parameter_that_no_run_had_is_left_out_of_a_ranking_and_said(client: TestClient) -> None:
+    plain, stated = ranking(client), ranking(client, parameters={"steps": 3})
+    why = "parameter 'steps' is unknown, expected none, since the runs learned had none"
+    assert stated["warnings"] == [why, *plain["warnings"]]
+    assert stated["placements"] == plain["placements"]
+    assert stated["parameters"] == {}
+
+
 def test_with_no_feasible_set_it_says_why(client: TestClient) -> None:
     found = ranking(client, memory=100)
     assert found["placements"] == []

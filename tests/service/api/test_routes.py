@@ -488,7 +488,7 @@ def test_an_admin_has_the_runs_of_a_user_forgotten(client: TestClient, daemon: D
     assert daemon.models.all()["spin", "east"].window.seen == 1
 
 
-def test_a_prediction_that_states_no_threads_has_those_of_all_runs(tmp_path: Path) -> None:
+def test_a_question_that_states_no_threads_is_about_those_of_all_runs(tmp_path: Path) -> None:
     made = [replace(each, run=replace(each.run, extra={"threads": "2"})) for each in runs("east")]
     with Store.open(tmp_path / "metasched.db") as store:
         store.runs.add_all(made)
@@ -499,9 +499,16 @@ def test_a_prediction_that_states_no_threads_has_those_of_all_runs(tmp_path: Pat
            "available_bandwidth": 100.0}  # fmt: skip
     with running(tmp_path, learned=False) as daemon:
         client, admin = TestClient(make_app(daemon)), headers_for(daemon)
-        unstated, two, one = (
-            client.post("/v1/predictions", json=ask | more, headers=admin).json()
-            for more in ({}, {"threads": 2}, {"threads": 1})
-        )
+        found = {
+            route: [
+                client.post(f"/v1/{route}", json=ask | more, headers=admin).json()
+                for more in ({}, {"threads": 2}, {"threads": 1})
+            ]
+            for route in ("predictions", "walltimes")
+        }
+    unstated, two, one = found["predictions"]
     assert unstated == two
     assert one["interval"]["high"] > 2.0 * two["interval"]["high"]
+    unstated, two, one = ([limit["seconds"] for limit in each["clusters"][0]["limits"]] for each in found["walltimes"])
+    assert unstated == two
+    assert one[-1] > two[-1]
