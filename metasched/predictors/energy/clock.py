@@ -130,7 +130,7 @@ class Clock:
         """
         ratio = self.reference / np.where(np.isfinite(frequency), frequency, self.reference)
         share, power = self.share(points), float(np.exp(self.numbers[6]))
-        return np.asarray((share * ratio**power + 1.0 - share) ** (1.0 / power))
+        return np.asarray((1.0 + share * (ratio**power - 1.0)) ** (1.0 / power))
 
     def spread(self, points: Floats, frequency: float, beside: float | None = None) -> Floats:
         """Spread of the logarithm of the time at one clock over that at another, for points (n, 4); shape (n,).

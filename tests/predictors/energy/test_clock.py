@@ -59,5 +59,7 @@ def test_the_doubt_between_clocks_is_a_distance(clocks: tuple[float, float, floa
 
 
 def test_without_a_clock_a_time_is_that_at_the_reference() -> None:
+    anywhere = np.random.default_rng(1).normal(size=(200, POINTS.shape[1]))
+    assert set(CLOCK.factor(anywhere, np.full(200, np.nan)).tolist()) == {1.0}
     assert CLOCK.factor(POINTS, np.array([np.nan, 2000.0])).tolist() == [1.0, 1.0]
     assert CLOCK.pace(POINTS, np.array([np.nan, 1500.0]))[0] == CLOCK.pace(POINTS, np.array([2000.0, 1500.0]))[0]
