@@ -15,7 +15,7 @@ from metasched.signature.rules.samples import Samples
 
 #: How many times larger than those learned from the runs are in which sums of two terms may not fall below 0.
 LARGER = (2, 4, 16)
-#: How many different values a logarithm of a side must have to be believed.
+#: How many different values a logarithm of a side must have to be believed, and lengths a side for each step's place.
 SEVERAL = 3
 #: How far off, beside a power law, amounts may be that are shared out in part only.
 CLEARER = 0.5

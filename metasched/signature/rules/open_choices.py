@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,8 +13,9 @@ import numpy as np
 from metasched.signature.equations.expressions import CARRIED, LARGEST_NUMBER, Env, Expression, place_on
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
-from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.attributes import Attribute, Axis, with_grid
 from metasched.signature.rules.expanding import sampled
+from metasched.signature.rules.number_rules import SEVERAL
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.reporting import COMPARED, grids_of, possible_counts, words_of
 from metasched.signature.traces.actions import AMOUNTS, BYTE
@@ -97,8 +98,10 @@ def open_choices(application: Application, counts: Iterable[int] | None = None) 
     return [
         *found,
         *_open_turns(application, asked),
+        *_open_distances(application, asked),
         *_open_waits(application, asked),
         *_open_shares(application, asked),
+        *_open_steps(application, asked),
     ]
 
 
@@ -176,6 +179,45 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
             break
 
 
+def _open_distances(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Distances to partners that follow the largest power of two, which all processes, divided, came to in all runs."""
+    axes = {axis for each in application.attributes() for part in each.parts() for axis in part.axes}
+    others = {axis: other for axis in axes if (other := _of_all(axis)) is not None}
+    others = {axis: other for axis, other in others.items()
+              if not any(_elsewhere(axis, other, n) for n in application.learned)}  # fmt: skip
+
+    def differ(count: int) -> bool:
+        return any(_elsewhere(*both, count) for both in others.items())
+
+    deciding = next(filter(differ, possible_counts(application, range(2, DECIDING))), 0) if others else 0
+    if deciding and _matters(differ, asked):
+        axis = max(others, key=str)
+        yield OpenChoice(
+            f"the runs do not tell whether partners are {axis.by} or {others[axis].by} away: the first is taken, a run "
+            f"of {deciding} processes would decide",
+            partial(_along, others),
+        )
+
+
+def _of_all(axis: Axis) -> Axis | None:
+    """A shift by a part of the largest power of two, as one of all processes; None for others."""
+    by = axis.by
+    if axis.kind != "shift" or len(by.terms) != 1 or by.modulus or POWER.fullmatch(by.terms[0][1]) is None:
+        return None
+    return replace(axis, by=replace(by, terms=((by.terms[0][0], "n"),)))
+
+
+def _elsewhere(axis: Axis, other: Axis, count: int) -> bool:
+    """Whether two shifts by parts of the number of processes differ at one."""
+    env = {"n": np.full(1, float(count))}
+    return bool(axis.by(env)[0] != other.by(env)[0])
+
+
+def _along(others: Mapping[Axis, Axis], rule: Attribute) -> Attribute:
+    """A rule with other relations in place of some."""
+    return replace(rule, axes=tuple(others.get(axis, axis) for axis in rule.axes))
+
+
 def _with_atom(rule: Attribute, of: re.Pattern[str], atom: str) -> Attribute | None:
     """A rule of one atom of a form, such as a side, with another in its place; None for others."""
     known = rule.expression
@@ -234,6 +276,47 @@ def _open_shares(application: Application, asked: Sequence[int] | None) -> Itera
                 f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
                 f"of {deciding} processes would decide"
             )
+
+
+def _open_steps(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Places along a side that differ from step to step and with its length, of which the runs show too few lengths.
+
+    Each step has a rule of its own there, and any two places follow one.
+    """
+    for name, side in sorted(_stepped_places(application)):
+        shown = sorted({TOPOLOGIES[name](n)[side] for n in application.learned})
+        differ = partial(_of_another_length, name, side, shown)
+        if len(shown) >= SEVERAL or not _matters(differ, asked):
+            continue
+        deciding = next(filter(differ, possible_counts(application, range(*COMPARED))), 0)
+        if deciding:
+            yield OpenChoice(
+                f"the runs do not tell which places along side {side} of {name} the steps of a loop are about where it "
+                f"is not {' or '.join(map(str, shown))} long, a run of {deciding} processes would decide"
+            )
+
+
+def _stepped_places(application: Application) -> set[tuple[str, int]]:
+    """Grids and sides along which a place differs from step to step of a loop, and in some step with the length."""
+    found: set[tuple[str, int]] = set()
+    for rule in (part for each in application.attributes() for part in each.parts() if part.loop >= 0):
+        places: dict[tuple[str, int], set[Expression]] = {}
+        for each in rule.table:
+            for side, axis in enumerate(each.axes):
+                if axis.kind == "place":
+                    places.setdefault((each.topology, side), set()).add(axis.by)
+        # What is below 0 is counted from the end of a side.
+        found |= {
+            of for of, several in places.items()
+            if len(several) > 1 and any(by.terms or by.constant < 0 for by in several)
+        }  # fmt: skip
+    return found
+
+
+def _of_another_length(name: str, side: int, shown: Sequence[int], count: int) -> bool:
+    """Whether a side has several places and is as long as in none of the runs."""
+    sides = TOPOLOGIES[name](count)
+    return bool(sides) and sides[side] not in (1, *shown)
 
 
 def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:

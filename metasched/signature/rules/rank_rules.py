@@ -98,7 +98,7 @@ def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensi
         return Axis("bits", turned)
     if (folded := _folded(rows, own, peer, side)) is not None:
         return Axis("folded", folded)
-    place = _stepped(rows, peer, peer - side, side)
+    place = _stepped(rows, peer, peer - side, side) or _owner(samples.loops, env, peer, dimension, dimensions)
     if place is not None:
         return Axis("place", place)
     mirrored = np.mod(peer - (side - 1 - own), side)
@@ -113,6 +113,19 @@ def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensi
     skewed = samples.rows(topology, True).modular(forward, [f"P{dimension}"])
     if skewed is not None:
         return Axis("shift", skewed)
+    return None
+
+
+def _owner(loops: int, env: Env, peer: Floats, dimension: int, dimensions: int) -> Expression | None:
+    """Who has the block that a step of a loop is about, where steps are dealt out along a side one block after another.
+
+    None where none of the runs deals more than one step to a process.
+    """
+    side = f"P{dimension}" if dimensions > 1 else "n"
+    for loop in reversed(range(loops)):
+        found = Expression(0.0, ((1.0, f"i{loop}*1/c{loop}*{side}"),))
+        if np.any(env[f"c{loop}"] > env[side]) and np.array_equal(found(env), peer):
+            return found
     return None
 
 

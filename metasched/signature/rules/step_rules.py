@@ -63,13 +63,16 @@ def attribute(
 
 
 def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attribute | None:
-    """A rule for each step of a loop of one length, for every second, third or fourth of them, or for its ends."""
+    """A rule for every second, third or fourth step of a loop, for each of one length, or for its ends.
+
+    Of ``few`` steps each has its own.
+    """
     for loop in reversed(range(samples.loops)):
         steps, counts = samples.env[f"i{loop}"], samples.env[f"c{loop}"]
         if not steps.any():
             continue
         lengths = [int(counts[0])] if np.all(counts == counts[0]) and 1 < counts[0] <= UNROLLED else []
-        lengths = [each for each in lengths if each <= FEW] if few else [*lengths, 2, 3, 4]
+        lengths = [each for each in lengths if each <= FEW] if few else [2, 3, 4, *lengths]
         tried = [("steps", length) for length in dict.fromkeys(lengths) if length <= steps.max() + 1]
         if not few and np.all(counts > 1):
             tried += [("last", 2), ("first", 2), *([("halves", 2)] if np.all(counts % 2 == 0) else [])]

@@ -62,6 +62,9 @@ def of_subtrees(samples: Samples, values: Floats, partners: Floats) -> Attribute
     >>> print(of_subtrees(rows, np.array([8.0, 16.0, 8.0, 16.0, 8.0]), np.zeros(5)))
     8 tree(r)
     """
+    # What is always as long is no share that happens to divide all numbers of processes.
+    if not np.ptp(values):
+        return None
     env = {**samples.env, "p": partners}
     for below in ("tree(r)", "tree(p)"):
         many = np.broadcast_to(atom_value(below, env), values.shape)

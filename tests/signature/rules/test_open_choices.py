@@ -79,6 +79,25 @@ def test_turns_are_open_where_half_the_processes_are_half_the_largest_power_of_t
     assert lines(sound(other, 36)) == lines(gone_round(36, 18))
 
 
+def a_quarter_on(n: int) -> Trace:
+    """Each process hands on what it has to the one a quarter of all further round the ring."""
+    calls: dict[int, Action] = {
+        rank: ("sendRecv", (8, (rank + n // 4) % n, 8, (rank - n // 4) % n, 6, 6)) for rank in range(n)
+    }
+    return trace_of({rank: [("init", ()), call, SUM, ("finalize", ())] for rank, call in calls.items()})
+
+
+def test_distances_are_open_where_a_quarter_of_the_processes_is_one_of_the_largest_power_of_two() -> None:
+    application = fit([a_quarter_on(n) for n in (4, 9, 16)]).application
+    assert not [each for each in open_choices(application, [64]) if "away" in each.line]
+    (choice,) = (each for each in open_choices(application, [36]) if "away" in each.line)
+    assert choice.line.endswith("0.25 power(n) or 0.25 n away: the first is taken, a run of 25 processes would decide")
+    assert lines(sound(application, 36)) != lines(a_quarter_on(36))
+    other = choice.other(application)
+    assert other is not None
+    assert lines(sound(other, 36)) == lines(a_quarter_on(36))
+
+
 def test_turns_are_those_of_a_side_along_which_messages_go() -> None:
     runs = []
     for n in (6, 12, 24):

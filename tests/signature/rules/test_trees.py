@@ -120,6 +120,24 @@ def test_messages_of_a_tree_hold_what_all_below_need(block: Callable[[int], int]
         assert texts(sound(read, n)) == texts(run(dealt(block), n))
 
 
+def halved(rank: int, n: int) -> Actions:
+    """The upper half of those that are left sends to the lower one, always as much."""
+    found: Actions = []
+    half = n // 2
+    while half:
+        if rank >= half:
+            return [*found, ("send", (rank - half, 7, 80, 6))]
+        found.append(("recv", (rank + half, 7, 80, 6)))
+        half //= 2
+    return found
+
+
+def test_messages_that_are_always_as_long_are_no_shares_of_what_all_numbers_of_processes_divide() -> None:
+    application = fit([run(halved, n) for n in (4, 8, 16)]).application
+    assert texts(expanded(application, 64)) == texts(run(halved, 64))
+    assert open_rules(application) == []
+
+
 def test_shares_of_trees_that_came_out_even_are_named() -> None:
     rules = fit([run(dealt(lambda n: 1_048_576 // n), n) for n in (8, 16, 32)]).application
     assert {"a run of 3 processes would decide"} == {line.rpartition(", ")[2] for line in open_rules(rules)}
