@@ -154,6 +154,7 @@ def test_limits_are_for_platforms_whose_loads_are_known_or_said() -> None:
     assert suggested({"east": runs, "west": runs}) == ["east", "west"]
     assert suggested({"east": runs}) == ["east"]
     assert suggested({}, available_cpu=0.5, available_bandwidth=90.0) == ["east", "west"]
+    assert suggested({"east": runs}, available_cpu=0.5, available_bandwidth=90.0) == ["east", "west"]
     with pytest.raises(InputError):
         suggested({})
 
