@@ -171,3 +171,12 @@ def test_scaling_that_other_platforms_share_is_carried() -> None:
     asked = stepped("new", 16)[3:]
     assert errors(borrowed, asked).max() < 0.05
     assert errors(alone, asked).min() > 0.2
+
+
+def test_a_platform_with_few_runs_learns_them_beside_those_that_it_borrows() -> None:
+    sizes = [(n, p) for n in (100.0, 200.0, 400.0, 800.0) for p in (1, 2, 4)]
+    made = [Run("cg", "old", n, p, 1.0, 90.0, 1e-3 * n**2 / p) for n, p in sizes]
+    few = [Run("cg", "new", n, p, 1.0, 90.0, 9e-3 * n**2 / p) for n, p in sizes[:3]]
+    found = PlatformsPredictor("cg").fit([*made, *few]).on("new")
+    assert found.teaching == tuple(few)
+    assert found.predict(Request(800.0, 4, 1.0, 90.0)).execution_time == pytest.approx(9e-3 * 800.0**2 / 4, rel=0.1)
