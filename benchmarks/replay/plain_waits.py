@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from metasched.history.backfilling import Backfilling, led_on
+from metasched.history.backfilling import Backfilling
+
+
+def led_on(cluster: Backfilling, now: float, remaining: Mapping[int, float]) -> Iterator[tuple[float, list[int]]]:
+    """Lead a cluster on without further arrivals until nothing runs, given the remaining run times.
+
+    Parameters
+    ----------
+    cluster : as it is; it is changed, so pass a copy.
+    now : the time (s).
+    remaining : of each job how long it still runs, or will run once started (s).
+
+    Yields
+    ------
+    Each time (s) at which jobs may start, the first being now, and the jobs that start then.
+    """
+    ends = [(now + remaining[job], job) for job in cluster.started]
+    heapq.heapify(ends)
+    while True:
+        begun = cluster.schedule(now)
+        for job in begun:
+            heapq.heappush(ends, (now + remaining[job], job))
+        yield now, begun
+        if not ends:
+            return
+        now = ends[0][0]
+        while ends and ends[0][0] == now:
+            cluster.end(heapq.heappop(ends)[1])
 
 
 def predicted_starts(
@@ -14,7 +42,7 @@ def predicted_starts(
 
     Parameters
     ----------
-    cluster, now, remaining : see :func:`~metasched.history.backfilling.led_on`.
+    cluster, now, remaining : see :func:`led_on`.
     until : stop once this job has started.
 
     Returns

@@ -8,10 +8,9 @@ processors, makes the variants: first come first served or shortest job first (S
 
 from __future__ import annotations
 
-import heapq
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Self
 
 from metasched.history.backfill_order import BackfillOrder
@@ -73,7 +72,6 @@ class Backfilling:
         self._expected: list[tuple[float, int]] = []  # running, by when they are expected to end
         self._widths: dict[int, int] = {}  # how many wait for each number of processors
         self._shadow, self._extra = -1.0, 0  # when the first in line starts, and what it leaves
-        self._behind = 0  # how many waited when backfill was last considered
         self._changed = True
         self._depth = depth
 
@@ -168,7 +166,6 @@ class Backfilling:
         while self._line and width[self._line[0][1]] <= self.free:
             begun.append(self._line[0][1])
             self._start(begun[-1], now)
-        self._behind = len(self._line)
         self.offered = (self.free, self.free, math.inf) if self._line else (0, 0, 0.0)
         if self._line and self.free >= min(self._widths):
             if begun or self._changed or self._shadow <= now:
@@ -176,21 +173,6 @@ class Backfilling:
             self.offered = self.free, self._extra, self._shadow - now
             begun += self._fill(now)
         return begun
-
-    def opening(self, now: float) -> tuple[int, int, float]:
-        """What one more job, last in the queue and in the order of backfill, would have found by :meth:`schedule`.
-
-        Returns
-        -------
-        The processors that it may hold for any time, those that it may hold for a short time, and how long that is (s).
-        """
-        if not self._line:
-            return self.free, self.free, float("inf")
-        if self._depth is not None and self._behind >= self._depth:
-            return 0, 0, 0.0
-        if self._changed:  # too few processors were free for those that wait
-            self._reserve(now)
-        return min(self.free, self._extra), self.free, self._shadow - now
 
     def _start(self, job: int, now: float) -> None:
         del self._line[bisect_left(self._line, (self._priority[job], job))]
@@ -225,30 +207,3 @@ class Backfilling:
             self._start(job, now)
         self._extra, self._changed = extra, False
         return begun
-
-
-def led_on(cluster: Backfilling, now: float, remaining: Mapping[int, float]) -> Iterator[tuple[float, list[int]]]:
-    """Lead a cluster on without further arrivals until nothing runs, given the remaining run times.
-
-    Parameters
-    ----------
-    cluster : as it is; it is changed, so pass a copy.
-    now : the time (s).
-    remaining : of each job how long it still runs, or will run once started (s).
-
-    Yields
-    ------
-    Each time (s) at which jobs may start, the first being now, and the jobs that start then.
-    """
-    ends = [(now + remaining[job], job) for job in cluster.started]
-    heapq.heapify(ends)
-    while True:
-        begun = cluster.schedule(now)
-        for job in begun:
-            heapq.heappush(ends, (now + remaining[job], job))
-        yield now, begun
-        if not ends:
-            return
-        now = ends[0][0]
-        while ends and ends[0][0] == now:
-            cluster.end(heapq.heappop(ends)[1])

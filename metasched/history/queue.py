@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metasched.arrays import Floats, Ints
-from metasched.history.backfilling import Backfilling
-from metasched.history.course import Course
+from metasched.history.course import StandingQueue
 
 #: Assumed limit of a job without one (s).
 UNLIMITED = 86_400.0
@@ -121,15 +120,11 @@ class Line:
         jobs = [*running, *(job for job in waiting if 0 < job.processors <= self.processors)]
         self._numbers = [job.number for job in jobs[len(running) :]]
         self._waiting = np.arange(len(running), len(jobs))
-        cluster = Backfilling(self.processors, DEPTH)
-        for number, job in enumerate(jobs):
-            cluster.submit(number, job.processors, max(job.holds, 1.0), number, number)
-            if number + 1 == len(running):
-                cluster.schedule(0.0)
+        asked = [(job.processors, max(job.holds, 1.0)) for job in jobs]
+        queue = StandingQueue(free, asked[: len(running)], asked[len(running) :], DEPTH)
         sets = max((len(job.left) for job in jobs), default=1)
         possible = np.array([job.left if len(job.left) == sets else job.left * sets for job in jobs]).reshape(-1, sets)
-        widths = np.array([job.processors for job in jobs], dtype=np.int64)
-        self._courses = [Course.of(cluster.copy(), widths, np.maximum(left, 0.0)) for left in possible.T]
+        self._courses = [queue.course(left) for left in np.maximum(possible, 0.0).T.tolist()]
 
     def starts(self) -> dict[str, float]:
         """Time until each pending job starts without further arrivals (s), by job number; an array's last task."""

@@ -32,9 +32,24 @@ def jobs(draw: Any, *, exact: bool = False, largest: int = 6) -> list[PrecedingJ
     return made
 
 
+class Bounded(Backfilling):
+    """A cluster where only the first jobs in line are considered for backfill."""
+
+    def _fill(self, now: float) -> list[int]:
+        begun, patience = [], self._shadow - now
+        for job in self.waiting[1 : queue.DEPTH]:
+            width, holds, *_ = self.request(job)
+            if width <= self.free and (width <= self._extra or holds <= patience):
+                self._extra -= width if holds > patience else 0
+                self._start(job, now)
+                begun.append(job)
+        self._changed = False
+        return begun
+
+
 def simulated(free: int, running: list[PrecedingJob], waiting: list[PrecedingJob], which: int) -> dict[int, float]:
     """When jobs would start with one of their possible run times, simulated plainly; the last is the one more job."""
-    cluster, left = Backfilling(free + sum(job.processors for job in running), queue.DEPTH), {}
+    cluster, left = Bounded(free + sum(job.processors for job in running)), {}
     for number, job in enumerate([*running, *waiting]):
         cluster.submit(number, job.processors, job.holds, number, number)
         left[number] = job.left[which % len(job.left)]

@@ -33,17 +33,23 @@ def partition_lines(
     in_use = {each.name: frozenset(compress(each.state.nodes, each.state.up.tolist())) for each in partitions}
     running: dict[str, list[PrecedingJob]] = {name: [] for name in members}
     waiting: dict[str, list[PrecedingJob]] = {name: [] for name in members}
+    ahead_in: dict[frozenset[str], list[str]] = {}
     for job in jobs:
         if job.ran is not None:
-            for name, share in _shares(job, in_use).items():
-                taken = math.ceil(share * job.processors)
-                running[name].append(PrecedingJob(taken, job.holds, left(job), job.number))
+            shares = _shares(job, in_use)
+            possible = left(job) if shares else ()
+            for name, share in shares.items():
+                running[name].append(PrecedingJob(math.ceil(share * job.processors), job.holds, possible, job.number))
         elif job.ready:
-            wanted = frozenset().union(*(members.get(name, ()) for name in job.partitions))
-            for name, own in members.items():
-                if name in job.partitions or own & wanted:
-                    tasks = min(job.tasks, MOST_WAITING - len(waiting[name]))
-                    waiting[name] += [PrecedingJob(job.processors, job.holds, left(job), job.number)] * tasks
+            if job.partitions not in ahead_in:
+                wanted = frozenset().union(*(members.get(name, ()) for name in job.partitions))
+                ahead_in[job.partitions] = [
+                    name for name, own in members.items() if name in job.partitions or own & wanted
+                ]
+            if found := ahead_in[job.partitions]:
+                ahead = PrecedingJob(job.processors, job.holds, left(job), job.number)
+                for name in found:
+                    waiting[name] += [ahead] * min(job.tasks, MOST_WAITING - len(waiting[name]))
     # Partitions of the same nodes have the same line, which takes long to simulate where thousands of jobs wait.
     made: dict[tuple[object, ...], Line] = {}
     lines = {}
