@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -99,8 +100,8 @@ class JobHistory:
         #: Clusters of which somebody else has stored older jobs, and when such jobs were learned last (s).
         self._older: set[str] = set()
         self._learned_at = -math.inf
-        #: Users who were forgotten since all that is stored was last read.
-        self._forgotten: set[str] = set()
+        #: For each that learns at present: the users who were forgotten since, of whom it may have read before.
+        self._forgotten: list[set[str]] = []
 
     def restore(self, newest: int = NEWEST, rest: float = REST) -> None:
         """Learn what is stored, one cluster after the other.
@@ -145,7 +146,7 @@ class JobHistory:
     def _stored_by_others(self) -> dict[str, int]:
         """How many jobs of each cluster others have stored since this was last asked."""
         with self._storing:
-            counts = self._store.past_jobs.counts()
+            counts = self._store.past_jobs.counts(forgotten=True)  # else an import after it would not be noticed
             more = {cluster: count - self._stored[cluster] for cluster, count in counts.items()}
             self._stored = Counter(counts)
         return {cluster: count for cluster, count in more.items() if count > 0}
@@ -153,14 +154,18 @@ class JobHistory:
     def _learn_newer(self, cluster: str) -> int:
         """Learn the stored jobs that ended after those that are learned; return how many of them were new."""
         before = self._newest.get(cluster, -math.inf)
-        try:
-            log = self._store.past_jobs.log([cluster], ended_since=before - LATE)
-        except InputError:  # none did
-            return 0
-        with self._lock:
-            known = self._of(cluster)
-        self._newest[cluster] = max(before, float(log.ends().max()))
-        return self._learn(known, log)
+        with self._forgotten_meanwhile() as users:
+            try:
+                log = self._store.past_jobs.log([cluster], ended_since=before - LATE)
+            except InputError:  # none did
+                return 0
+            with self._lock:
+                known = self._of(cluster)
+            self._newest[cluster] = max(before, float(log.ends().max()))
+            count = self._learn(known, log)
+            with self._lock:
+                known.forget(users)
+        return count
 
     def _learn_again(self, cluster: str, newest: int, rest: float) -> None:
         """Learn the stored jobs of a cluster from the first on, and put what follows in the place of what is known."""
@@ -172,14 +177,19 @@ class JobHistory:
             if rest and count % PLAYED == 0:
                 time.sleep(rest)
 
-        with self._lock:
-            self._forgotten.clear()
-        try:
-            log = self._store.past_jobs.log([cluster])
-        except InputError:  # they were forgotten meanwhile
-            return
-        fresh = _Cluster()
-        self._learn(fresh, log.picked(informative_jobs(log, newest)), pause)
+        with self._forgotten_meanwhile() as users:
+            try:
+                log = self._store.past_jobs.log([cluster])
+            except InputError:  # they were forgotten meanwhile
+                return
+            fresh = _Cluster()
+            self._learn(fresh, log.picked(informative_jobs(log, newest)), pause)
+            self._replace(cluster, fresh, users, pause)
+        self._newest[cluster] = float(log.ends().max())
+        self._learn_newer(cluster)  # what ended meanwhile
+
+    def _replace(self, cluster: str, fresh: _Cluster, forgotten: Collection[str], pause: Callable[[], object]) -> None:
+        """Put what was learned again of a cluster in the place of what is known, with its queue as it is."""
         with self._lock:
             old = self._of(cluster)
         adopted: dict[int, float | None] = {}  # and when each had started by then
@@ -209,10 +219,20 @@ class JobHistory:
             ]
             for key in over:
                 fresh.drop(key)
-            fresh.forget(self._forgotten)
+            fresh.forget(forgotten)
             self._clusters[cluster] = fresh
-        self._newest[cluster] = float(log.ends().max())
-        self._learn_newer(cluster)  # what ended meanwhile
+
+    @contextmanager
+    def _forgotten_meanwhile(self) -> Iterator[Collection[str]]:
+        """The users who are forgotten from now on, while something is learned."""
+        users = set[str]()
+        with self._lock:
+            self._forgotten.append(users)
+        try:
+            yield users
+        finally:
+            with self._lock:
+                self._forgotten = [each for each in self._forgotten if each is not users]
 
     def called(self, user: str) -> str:
         """What a user is called here."""
@@ -295,13 +315,16 @@ class JobHistory:
         with self._storing:
             stored = self._store.past_jobs.add(log, cluster, self.called)
             self._stored[cluster] += stored
-        forgotten = self._store.past_jobs.forgotten(log.keys.tolist(), cluster)
-        kept = log.picked(np.flatnonzero([key not in forgotten for key in log.keys.tolist()]))
-        if len(kept):
-            with self._lock:
-                known = self._of(cluster)
-            self._learn(known, kept)
-            self._newest[cluster] = max(self._newest.get(cluster, -math.inf), float(kept.ends().max()))
+        with self._forgotten_meanwhile() as users:
+            forgotten = self._store.past_jobs.forgotten(log.keys.tolist(), cluster)
+            kept = log.picked(np.flatnonzero([key not in forgotten for key in log.keys.tolist()]))
+            if len(kept):
+                with self._lock:
+                    known = self._of(cluster)
+                self._learn(known, kept)
+                with self._lock:
+                    known.forget(users)
+                self._newest[cluster] = max(self._newest.get(cluster, -math.inf), float(kept.ends().max()))
         return stored
 
     def keep(self, cluster: str, log: JobLog) -> int:
@@ -324,7 +347,8 @@ class JobHistory:
         with self._lock:
             for known in self._clusters.values():
                 known.forget(names)
-            self._forgotten |= names
+            for users in self._forgotten:
+                users |= names
         return forgotten
 
     def predict(

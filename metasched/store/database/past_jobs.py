@@ -164,9 +164,11 @@ class PastJobs:
         with reading(self._engine) as connection:
             return connection.scalar(query) or 0
 
-    def counts(self) -> dict[str, int]:
-        """How many past jobs are stored of each cluster, by its name in the order of names."""
-        query = select(PastJobRow.cluster, func.count()).where(_kept).group_by(PastJobRow.cluster)
+    def counts(self, *, forgotten: bool = False) -> dict[str, int]:
+        """How many past jobs are stored of each cluster, by its name in the order of names; also of those forgotten."""
+        query = select(PastJobRow.cluster, func.count()).group_by(PastJobRow.cluster)
+        if not forgotten:
+            query = query.where(_kept)
         with reading(self._engine, long=True) as connection:
             return dict(sorted((cluster, count) for cluster, count in connection.execute(query)))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import insert
+from waiting import until
 
 from metasched.history.job_log import job_key
 from metasched.history.log_formats import read_log
@@ -151,6 +152,18 @@ def test_one_more_job_waits_for_those_that_run_even_where_no_other_waits(history
     assert queues.one_more("p", 4, 7200.0)["wait"] == 0.0
 
 
+def test_two_schedulers_may_have_partitions_and_jobs_of_one_name(history: JobHistory) -> None:
+    queues = Queues(history, history._store.wait_errors)
+    queues.put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0), job(101)], 1e6)
+    queues.put("d", PARTITIONS, [job(101, user="bob"), job(102)], 1e6)
+    assert [[each["job"] for each in queues.waiting(1e6, source=name)] for name in ("c", "d", None)] == [
+        ["101"], ["101", "102"], ["101", "101", "102"]
+    ]  # fmt: skip
+    assert [(queues.job("101", 1e6, name) or {})["user"] for name in ("c", "d", None)] == ["ada", "bob", "ada"]
+    assert [queues.one_more("p", 4, 7200.0, name)["cluster"] for name in ("c", "d", None)] == ["c", "d", "c"]
+    assert queues.one_more("p", 1, 60.0, "d")["wait"] == queues.job("102", 1e6, "d")["wait"] * 2  # type: ignore[index]
+
+
 def test_jobs_that_wait_are_listed_in_their_order_without_those_that_run(history: JobHistory) -> None:
     queues = Queues(history, history._store.wait_errors)
     queues.put("c", full(), [job(1, started=1e6, ran=0.0), job(9), job(3, user="bob")], 1e6)
@@ -236,6 +249,18 @@ def test_errors_of_forecasts_that_could_not_be_saved_are_saved_the_next_time(
     assert [*kept.all()] == ["c"]
     monkeypatch.setattr(kept, "save", refuses)
     queues.save()  # nothing was learned since
+
+
+def test_a_daemon_stores_what_forecasts_missed_when_it_stops_and_reads_it_when_it_starts(tmp_path: Path) -> None:
+    waits = []
+    for started in range(2):
+        with running(tmp_path, learned=False) as made:
+            until(lambda daemon=made: daemon.job_history.ready)
+            if not started:
+                missed(made.queues)
+            made.queues.put("c", full(), [job(1, started=1e6 - 60.0, ran=60.0), job(2000)], 1e6)
+            waits.append((made.queues.job("2000", 1e6) or {})["wait"])
+    assert waits == pytest.approx([5000.0, 5000.0], rel=0.2)  # 7,140 by the limit of the job ahead
 
 
 @pytest.mark.parametrize(
@@ -629,6 +654,41 @@ def test_what_happens_while_all_is_learned_again_is_not_lost(
     assert "of this user" not in answers(history)[1]["reason"]
     assert history.ended("c", "101", 1e6, 1e6 + 80.0, "COMPLETED")
     assert "of this user" in answers(history)[2]["reason"]
+
+
+@pytest.mark.parametrize("reading", ["forgotten", "log"])
+def test_who_is_forgotten_while_their_jobs_are_read_is_not_learned(
+    history: JobHistory, monkeypatch: pytest.MonkeyPatch, reading: str
+) -> None:
+    """What accounting tells is compared with the database before it is learned, and what others store is read there."""
+    history.restore(rest=0.0)
+    rows = [f"e{n},{1.1e6 + 900.0 * n},4000,4,7200,eve,solve,p,5,FAILED" for n in range(20)]
+    read = getattr(history._store.past_jobs, reading)
+
+    def read_and_forget(*asked: Any, **more: Any) -> Any:
+        found = read(*asked, **more)
+        assert history.forget(["eve"]) == 20
+        return found
+
+    if reading == "log":
+        imported(history, *rows)
+    monkeypatch.setattr(history._store.past_jobs, reading, read_and_forget)
+    if reading == "log":
+        history.follow(rest=0.0)
+    else:
+        history.take("c", read_log([past()[0], *rows]))
+    eve, nobody = (history.predict(user, 4, 7200.0, 2e6, name="solve", partition="p") for user in ("eve", "nobody"))
+    assert eve == nobody
+    assert "of others" in eve["reason"]
+    assert not [each for each in history._clusters["c"].ended.values() if each is not None]
+
+
+def test_what_is_imported_is_learned_though_as_many_jobs_were_forgotten_before(history: JobHistory) -> None:
+    history.restore(rest=0.0)
+    history.forget(["ada"])
+    imported(history, *(f"n{n},{1.1e6 + 900.0 * n},6000,4,7200,eve,solve,p,5,COMPLETED" for n in range(20)))
+    history.follow(rest=0.0)
+    assert answers(history)[2]["run_time"] == pytest.approx(6000.0, rel=0.05)
 
 
 def test_a_job_that_accounting_tells_of_again_after_a_restart_is_learned_once(history: JobHistory) -> None:
