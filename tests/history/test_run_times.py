@@ -336,6 +336,26 @@ def test_intervals_hold_nine_times_in_ten_though_many_jobs_are_submitted_before_
     assert 0.85 <= np.mean(held[len(held) // 5 :]) <= 0.95
 
 
+def test_intervals_hold_though_nothing_is_known_of_users_but_what_others_did() -> None:
+    found, generator, held = Neighbours(), np.random.default_rng(5), []
+    for user, run_time in enumerate((4000.0 * np.exp(generator.normal(0.0, 1.0, 60))).tolist()):
+        now, job = 100_000.0 * user, Submission(f"user{user}", 4, 90_000.0)
+        made = found.submitted(user, job, now)
+        held.append(made.low <= run_time <= made.high)
+        found.started(user, now)
+        found.ended(user, run_time, now + run_time)
+    assert np.mean(held) >= 0.85
+
+
+def test_intervals_hold_though_few_jobs_of_their_user_have_ended() -> None:
+    held, generator = [], np.random.default_rng(6)
+    for _ in range(200):
+        *known, last = (3600.0 * generator.uniform(0.1, 0.9, 5)).tolist()
+        answer = past(known).expect(ADA, 10_000.0)
+        held.append(answer.low <= last <= answer.high)
+    assert np.mean(held) >= 0.85
+
+
 @pytest.mark.parametrize("over", [20.0, 600.0])
 def test_intervals_hold_jobs_that_run_past_their_limits(over: float) -> None:
     """Schedulers end jobs some time after their limits: none of these would be in an interval that ends there."""

@@ -93,6 +93,11 @@ AWAITED = 25
 BEYOND = 0.2
 
 
+#: As how many observed jobs those count that are shorter, and those that are longer, than any observed. Without them an
+#: interval from few jobs is too narrow: the next of n + 1 is the shortest or the longest in 2 of n + 1 cases.
+UNSEEN = 0.25
+
+
 #: What reasons call jobs by their names.
 SAME_NAME = "of this user with the same name, size and limit"
 SIMILAR_NAME = "of this user with a similar name and the same size and limit"
@@ -122,6 +127,7 @@ class Forecast:
     run_time, low, high : median and ends of the interval (s).
     quantiles : at the levels of :data:`GRID` (s).
     answers : the prediction of each form (s).
+    own : whether any job of the user had ended.
     """
 
     run_time: float
@@ -129,6 +135,7 @@ class Forecast:
     high: float
     quantiles: Floats
     answers: Floats
+    own: bool
 
 
 class _Ring:
@@ -405,7 +412,7 @@ class Neighbours:
         """
         limit, run = job.limit, items[_RUN]
         if not run.size:
-            return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit))
+            return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit), False)
         beyond = np.ceil(run - np.exp2(items[_LIMIT]) - ROUNDING)
         run = np.minimum(run, limit + np.maximum(beyond, 0.0))
         order = np.argsort(run, kind="stable")
@@ -421,13 +428,26 @@ class Neighbours:
             passed = np.asarray(1.0 - np.cumprod(np.maximum(left, 0.0), axis=1), dtype=np.float64)
         answers = values[(passed < LEVELS[:, None] - 1e-9).sum(axis=1)]
         mixed = self._counts(job.user) @ passed
-        found = values[np.searchsorted(mixed, np.concatenate([GRID, [self._low, self._high]]) - 1e-9)]
+        least, most = self._levels(job, items, origin)
+        found = values[np.searchsorted(mixed, np.concatenate([GRID, [least, most]]) - 1e-9)]
         quantiles = np.maximum(found[: GRID.size], 1.0)
         run_time = float(MIDDLE @ quantiles)
-        low = 0.0 if self._low <= 0 else min(float(found[-2]) / MARGIN, run_time)
-        most = float(values[-1])
-        high = most if self._high >= 1 else max(min(float(found[-1]) * MARGIN, most), run_time)
-        return Forecast(run_time, low, high, quantiles, answers)
+        low = 0.0 if least <= 0 else min(float(found[-2]) / MARGIN, run_time)
+        longest = float(values[-1])
+        high = longest if most >= 1 else max(min(float(found[-1]) * MARGIN, longest), run_time)
+        return Forecast(run_time, low, high, quantiles, answers, job.user in self._own)
+
+    def _levels(self, job: Submission, items: Floats, origin: NDArray[np.int8]) -> tuple[float, float]:
+        """The levels of the ends of an interval, from 0 and up to 1 where there is a job to end at, see UNSEEN.
+
+        Where no job of the user has ended, those of another user are one observation, however many they are.
+        """
+        own = int(np.count_nonzero(origin == _ENDED_OWN))
+        seen = own or np.unique(items[_USER, origin == _OTHERS]).size
+        if not seen:
+            return 0.0, 1.0
+        low, high = ((level * (seen + 2 * UNSEEN) - UNSEEN) / seen for level in (self._low, self._high))
+        return low, high
 
     def _counts(self, user: Hashable) -> Floats:
         """The weight of each form for a user, shape (forms,)."""
@@ -442,6 +462,8 @@ class Neighbours:
         self._own_losses[user] = OWN_MEMORY * self._own_losses.get(user, 0.0) + missed - missed.min()
         self._losses = MEMORY * self._losses + (1.0 - MEMORY) * missed
         self._scale = MEMORY * self._scale + (1.0 - MEMORY) * float(missed.mean())
+        if not found.own:  # its interval is as wide as it is for another reason than earlier misses
+            return
         step = STEP * min(1.0, AWAITED / (len(self._known) + 1))
         self._low = min(max(self._low + step * (self._miss - (run_time < found.low)), -BEYOND), 0.45)
         self._high = max(min(self._high - step * (self._miss - (run_time > found.high)), 1.0 + BEYOND), 0.55)
