@@ -35,7 +35,8 @@ MOST_PROCESSORS = 10_000_000
 #: others), one with resources besides processors (GPUs), a part of a heterogeneous job, one with several processors a
 #: process, one of more processes than processors, one without a script (srun, salloc), one that was suspended, or
 #: whose nodes changed, while it ran, or whose scheduler was away when it ended; "unknown" where its scheduler does not
-#: tell any more; "newer" for what only later versions know.
+#: tell any more, and "unadvised" where it tells only that no placement was requested for it, as for one of an array;
+#: "newer" for what only later versions know.
 Kind = Literal[
     "",
     "array",
@@ -47,10 +48,13 @@ Kind = Literal[
     "interactive",
     "interrupted",
     "unknown",
+    "unadvised",
     "newer",
 ]
 #: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
 LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "overcommitted", "interactive", "interrupted"})
+#: Kinds whose scheduler may not know how many processes a job had.
+UNCOUNTED: frozenset[Kind] = frozenset({"unknown", "unadvised"})
 
 #: What a job had besides processors, as parameters of its run: ``gpu``, the type of its GPUs, ``gpus``, how many, and
 #: ``gres``, other generic resources; empty where it had none.

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table(tmp_path / "sinfo", limits, otherwise=SINFO)
     failing(tmp_path / "squeue")
     failing(tmp_path / "sacct")
-    failing(tmp_path / "scontrol")  # the one of this host would wait for a controller
+    # The one of this host would wait for a controller.
+    saying(tmp_path / "scontrol", "AccountingStorageType = accounting_storage/none")
     return tmp_path
 
 
@@ -392,6 +394,91 @@ def test_the_accounting_tells_of_jobs_that_the_controller_has_forgotten(commands
     table(commands / "sacct", [ACCOUNTED | {"State": "CANCELLED by 0"}])
     fates = SlurmSource("c").fates(["3", "7"])
     assert (fates["3"].completed, fates["7"].completed, fates["7"].kind) == (True, False, "unknown")
+
+
+def accounting_of(commands: Path, rows: list[dict[str, str]] | None) -> None:
+    """A Slurm that has an accounting, which does not answer where it has no rows."""
+    saying(commands / "scontrol", "AccountingStorageType = accounting_storage/slurmdbd")
+    if rows is None:
+        failing(commands / "sacct")
+    else:
+        table(commands / "sacct", rows)
+
+
+def test_a_job_waits_for_an_accounting_that_does_not_answer_and_others_do_not(commands: Path) -> None:
+    table(commands / "squeue", [JOB])
+    accounting_of(commands, None)
+    source = SlurmSource("c")
+    assert {job: fate.completed for job, fate in source.fates(["3", "7"]).items()} == {"3": True, "7": None}
+    with pytest.raises(RuntimeError, match="disabled"):  # older jobs are not known to be none
+        source.finished(0.0)
+    accounting_of(commands, [ACCOUNTED])
+    assert source.fates(["7"])["7"].completed is True
+    assert [job.job for job in source.finished(0.0)] == ["3", "7"]
+
+
+def test_a_job_that_the_accounting_lacks_may_come_there_for_some_time(
+    commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller keeps what its accounting missed, and tells it some seconds after that is back."""
+    table(commands / "squeue", [])
+    accounting_of(commands, [ACCOUNTED])
+    saying_which_jobs(commands)
+    source, now = SlurmSource("c"), [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    assert {job: fate.completed for job, fate in source.fates(["7", "8"]).items()} == {"7": True, "8": None}
+    now[0] += slurm_source.ACCOUNTED_WITHIN - 1.0
+    assert {job: fate.completed for job, fate in source.fates(["8", "9"]).items()} == {"8": None, "9": None}
+    now[0] += 1.0
+    assert {job: fate.completed for job, fate in source.fates(["8", "9"]).items()} == {"9": None}
+
+
+def test_of_more_forgotten_jobs_than_the_accounting_is_asked_for_at_once_none_is_lost(
+    commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_source, "MOST_NAMED", 2)
+    table(commands / "squeue", [])
+    accounting_of(commands, [ACCOUNTED | {"JobIDRaw": str(number)} for number in range(5)])
+    waiting, source = {str(number) for number in range(5)}, SlurmSource("c")
+    saying_which_jobs(commands)
+    for left in (3, 1, 0):
+        fates = source.fates(sorted(waiting))
+        assert fates.keys() == waiting
+        waiting -= {job for job, fate in fates.items() if fate.completed}
+        assert len(waiting) == left
+
+
+def saying_which_jobs(commands: Path) -> None:
+    """Let sacct print only the jobs that it is asked for."""
+    text = (commands / "sacct").read_text()
+    named = 'answers["rows"] = [row for row in answers["rows"] if row["JobIDRaw"] in words["--jobs"].split(",")]'
+    (commands / "sacct").write_text(text.replace('if "--state" in words', f'{named}\nif "--state" in words', 1))
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ({}, "unknown"),
+        ({"JobIDRaw": "8", "JobID": "7+1"}, "heterogeneous"),
+        ({"JobIDRaw": "7", "JobID": "7+0", "SubmitLine": "srun -n1 a : -n1 b"}, "heterogeneous"),
+        ({"JobIDRaw": "8", "JobID": "7_1"}, "unadvised"),
+        ({"Eligible": "991"}, "unadvised"),
+        ({"Eligible": "990"}, "unknown"),
+        ({"SubmitLine": "srun -n4 ./cg"}, "interactive"),
+        ({"SubmitLine": "/usr/bin/salloc -n4"}, "interactive"),
+        ({"SubmitLine": "sbatch --wrap srun"}, "unknown"),
+        ({"SubmitLine": "salloc"}, "interactive"),
+        ({"JobID": "7_1", "Suspended": "00:00:08"}, "interrupted"),
+    ],
+    ids=str,
+)
+def test_the_accounting_tells_what_kind_a_job_was(commands: Path, cells: dict[str, str], kind: str) -> None:
+    row = {"JobIDRaw": "7", "JobID": "7", "Eligible": "990"} | cells
+    table(commands / "squeue", [])
+    table(commands / "sacct", [ACCOUNTED | row])
+    source = SlurmSource("c")
+    assert [job.kind for job in source.finished(0.0)] == [kind]
+    assert source.fates([row["JobIDRaw"]])[row["JobIDRaw"]].kind == kind
 
 
 def test_energy_is_that_of_the_longest_step_where_the_nodes_were_the_jobs_own(

@@ -90,10 +90,20 @@ class Accounting:
         path = conf.parent / "slurmdbd.conf"
         path.write_text(DATABASE.format(folder=self.folder, port=self._port, munge=self._munge))
         path.chmod(0o600)
+        self.resume(environment)
+
+    def resume(self, environment: dict[str, str]) -> None:
+        """Start slurmdbd, again where it was ended."""
         # The library that slurmdbd speaks to MariaDB by finds the socket by this variable.
         own = environment | {"MYSQL_UNIX_PORT": str(self.folder / "mariadb.sock")}
         self._start("slurmdbd", "-D", environment=own)
         self._answers("sacctmgr", "--immediate", "show", "cluster", environment=environment)
+
+    def end(self) -> None:
+        """End slurmdbd, and leave the database running."""
+        process = self._processes.pop()
+        process.send_signal(signal.SIGTERM)
+        process.wait(TIMEOUT)
 
     def stop(self) -> None:
         """End what was started, slurmdbd first."""

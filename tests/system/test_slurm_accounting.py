@@ -14,10 +14,12 @@ from metasched.records import InputError
 from metasched.schedulers.slurm import source as slurm_source
 from metasched.schedulers.slurm.node_failures import recorded_for
 from metasched.schedulers.slurm.source import SlurmSource
+from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
 from tests.system import real_accounting, real_slurm
 from tests.system.placing_daemon import hooked
+from tests.system.real_accounting import Accounting
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import NODES, Slurm
 
@@ -44,14 +46,24 @@ MARK = "--comment=metasched:app=cg,n=500"
 
 
 @pytest.fixture(scope="module")
-def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm, Daemon]]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("slurm")
+
+
+@pytest.fixture(scope="module")
+def accounting(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounting]:
     if why := real_slurm.why_not() or real_accounting.why_not():
         pytest.skip(why)
-    folder, site = tmp_path_factory.mktemp("daemon"), tmp_path_factory.mktemp("slurm")
-    with (
-        real_accounting.keeping(tmp_path_factory.mktemp("site") / "accounting", site / "munge.sock") as accounting,
-        real_slurm.running(site, memory=FORGOTTEN, accounting=accounting) as slurm,
-    ):
+    with real_accounting.keeping(tmp_path_factory.mktemp("site") / "accounting", site / "munge.sock") as accounting:
+        yield accounting
+
+
+@pytest.fixture(scope="module")
+def accounted(
+    site: Path, accounting: Accounting, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Slurm, Daemon]]:
+    folder = tmp_path_factory.mktemp("daemon")
+    with real_slurm.running(site, memory=FORGOTTEN, accounting=accounting) as slurm:
         for name, limits in QOS.items():
             slurm.run("sacctmgr", "--immediate", "add", "qos", name, *limits)
         slurm.run("sacctmgr", "--immediate", "add", "account", "tight", "MaxTRESPerJob=cpu=3")
@@ -122,6 +134,61 @@ def test_jobs_that_ended_while_the_daemon_was_away_are_learned_by_sacct(accounte
         found = {int(each.run.extra.get("job", 0)): each for each in store.runs.all() if each.learnable}
     had = {job: dict(found[job].run.settings.parameters) for job in special}
     assert {job: (each.get("gpu"), each.get("gpus")) for job, each in had.items()} == special
+
+
+def forgotten(slurm: Slurm) -> None:
+    """Wait until the controller knows no job any more."""
+    slurm.wait(lambda: not slurm.run("squeue", "--noheader", "--states=all"), 90.0)
+
+
+def told(daemon: Daemon, application: str) -> dict[float, RecordedRun]:
+    """The runs of an application by their problem size."""
+    with Store.open(daemon.database) as store:
+        return {each.run.problem_size: each for each in store.runs.all(application=application)}
+
+
+def test_jobs_that_are_no_ordinary_ones_are_left_alone_where_only_the_accounting_tells_of_them(
+    accounted: tuple[Slurm, Daemon],
+) -> None:
+    slurm, daemon = accounted
+    mark, job = "--comment=metasched:app=odd,p=2,n={}", slurm.folder / "odd.sh"
+    job.write_text("#!/bin/sh\nsleep 1\n")
+    slurm.sbatch("-n2", mark.format(1), ":", "-n2", mark.format(2), str(job))  # whose epilogs leave them alone
+    forgotten(slurm)
+    slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})  # no epilog tells of these
+    daemon.stop()
+    slurm.sbatch("-n2", mark.format(3), ":", "-n2", mark.format(4), str(job))
+    slurm.run("srun", "-n2", mark.format(5), "sleep", "1")
+    slurm.run("salloc", "-n2", mark.format(6), "sleep", "1")
+    slurm.sbatch("-n2", "--array=1", mark.format(7), str(job), script=b"")
+    slurm.sbatch("-n2", mark.format(8), str(job), script=b"")
+    forgotten(slurm)
+    daemon.start()
+    slurm.wait(lambda: {7.0, 8.0} <= told(daemon, "odd").keys(), 60.0)
+    time.sleep(2.0)
+    assert {size: each.learnable for size, each in told(daemon, "odd").items()} == {7.0: True, 8.0: True}
+
+
+def test_jobs_wait_for_an_accounting_that_is_away_and_are_learned_when_it_is_back(
+    accounted: tuple[Slurm, Daemon], accounting: Accounting
+) -> None:
+    slurm, daemon = accounted
+    mark, script = "--comment=metasched:app=late,p=1,n={}", b"#!/bin/sh\nsleep 1\n"
+    slurm.hooks({"socket": daemon.socket})
+    daemon.stop()
+    accounting.end()
+    slurm.wait_for([slurm.sbatch("-n1", mark.format(1), script=script).job])
+    slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})  # no epilog tells of this one
+    slurm.wait_for([slurm.sbatch("-n1", mark.format(2), script=script).job])
+    forgotten(slurm)
+    slurm.hooks({"socket": daemon.socket})
+    daemon.start()
+    slurm.run_epilog("--tell")
+    slurm.wait(lambda: told(daemon, "late"), 60.0)
+    time.sleep(6.0)  # until it was asked several times, and for what ended while the daemon was away
+    assert {size: each.learnable for size, each in told(daemon, "late").items()} == {1.0: False}
+    accounting.resume(slurm.environment)
+    slurm.wait(lambda: {size for size, each in told(daemon, "late").items() if each.learnable} == {1.0, 2.0}, 120.0)
 
 
 @pytest.mark.timeout(400)  # accounting is first asked two minutes after a start

@@ -23,8 +23,9 @@ TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-
 CONTROLLED = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-task", "HetJobID", "ArrayTaskID",
               "BatchFlag", *TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "TimeUsed", "ResizeTime",
               "exit_code", "UserID", "Name", "Command", "Comment")  # fmt: skip
-ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
-             "End", "Suspended", "ExitCode", "UID", "JobName", "SubmitLine", "Comment")  # fmt: skip
+ACCOUNTED = ("JobIDRaw", "JobID", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit",
+             "Eligible", "Start", "End", "Suspended", "ExitCode", "UID", "JobName", "SubmitLine",
+             "Comment")  # fmt: skip
 #: The state of what a job did before its nodes changed; the accounting has it as a job of the same number.
 RESIZED = "RESIZING"
 #: Columns of running jobs.
@@ -64,7 +65,7 @@ def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
     state = row["State"].partition(" ")[0]
     submitted, started, ended = (seconds_in(row[name]) for name in ("Submit", "Start", "End"))
     return Fate(
-        _completed(state), submitted, started, kind=_accounted_kind(row), devices=found, ended=ended,
+        _completed(state), submitted, started, kind=_accounted_kind(row, found), devices=found, ended=ended,
         numbers=in_sbatch(row["SubmitLine"]),
     )  # fmt: skip
 
@@ -90,7 +91,7 @@ def accounted_job(row: Mapping[str, str], scheduler: str, found: Devices | None)
     # The accounting does not have the processors of each process.
     return None if job is None else replace(
         job, exit_status=_status(row["ExitCode"]) or job.exit_status, user=row["UID"], name=name_in(row["JobName"]),
-        kind=_accounted_kind(row), devices=found, numbers=in_sbatch(row["SubmitLine"]),
+        kind=_accounted_kind(row, found), devices=found, numbers=in_sbatch(row["SubmitLine"]),
     )  # fmt: skip
 
 
@@ -127,9 +128,21 @@ def _threads(row: Mapping[str, str]) -> int | None:
     return int(shown) if shown.isdecimal() and int(shown) > 1 else None
 
 
-def _accounted_kind(row: Mapping[str, str]) -> Kind:
-    """What of a job's kind the accounting knows."""
-    return "interrupted" if row["Resized"] or span(row["Suspended"]) else "unknown"
+def _accounted_kind(row: Mapping[str, str], found: Devices | None) -> Kind:
+    """What of a job's kind the accounting knows: not how many processors each process had, nor what it may start on."""
+    if row["Resized"] or span(row["Suspended"]):
+        return "interrupted"
+    if "+" in row["JobID"]:  # such as 6+1, the second part of job 6
+        return "heterogeneous"
+    if row["SubmitLine"].partition(" ")[0].rpartition("/")[2] in ("srun", "salloc"):
+        return "interactive"
+    # Of array 5 a task is 5_1.
+    return "unadvised" if found or "_" in row["JobID"] or _postponed(row["Submit"], row["Eligible"]) else "unknown"
+
+
+def _postponed(submitted: str, eligible: str) -> bool:
+    since, from_then_on = seconds_in(submitted), seconds_in(eligible)
+    return since is not None and from_then_on is not None and from_then_on > since
 
 
 def _interrupted(row: Mapping[str, str]) -> bool:
@@ -156,8 +169,7 @@ def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
         return "array"
     if found:
         return "special"
-    submitted, eligible = seconds_in(row["SubmitTime"]), seconds_in(row["EligibleTime"])
-    return "postponed" if submitted is not None and eligible is not None and eligible > submitted else ""
+    return "postponed" if _postponed(row["SubmitTime"], row["EligibleTime"]) else ""
 
 
 def _status(text: str) -> int:

@@ -71,6 +71,9 @@ LIMITS_FOR = 60.0
 TELLING = 365 * 86_400.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
+#: For how long a job that the controller has forgotten may be missing in the accounting (s): the controller tells it
+#: of jobs later where it was away.
+ACCOUNTED_WITHIN = 600.0
 #: What a job log is made of.
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
            "AllocCPUS", "TimelimitRaw", "State", "JobName", "SubmitLine")  # fmt: skip
@@ -110,6 +113,7 @@ class SlurmSource(CommandCluster):
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
         self._kept_memory = Remembered(self._memory_kept, CONFIGURED_FOR)
         self._failures: FailureRate | None = None
+        self._missing: dict[str, float] = {}
         self._cpus: dict[str, int] = {}
         self._switches = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
 
@@ -333,14 +337,7 @@ class SlurmSource(CommandCluster):
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
         rows = self._commands.table(CONTROLLED, "squeue", "--states=all")
         found = {row["JobID"]: fate(row, self._devices.of(row)) for row in rows if row["JobID"] in jobs}
-        forgotten = [job for job in jobs if job not in found][:MOST_NAMED]
-        if forgotten:
-            try:
-                rows = self._accounting(f"--jobs={','.join(forgotten)}")
-            except RuntimeError as error:
-                _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
-            else:
-                found |= {row["JobIDRaw"]: accounted_fate(row, self._devices.accounted(row)) for row in rows}
+        found |= self._accounted_fates([job for job in jobs if job not in found])
         controller = self._controller_started() if found else None
         for job, fated in found.items():
             if ended_meanwhile(fated.started, fated.ended, controller):
@@ -350,6 +347,25 @@ class SlurmSource(CommandCluster):
             found[job] = replace(found[job], energy=joules, energy_covers=self._energies.coverage.covers)
         return found
 
+    def _accounted_fates(self, forgotten: Sequence[str]) -> Mapping[str, Fate]:
+        """How jobs ended that the controller has forgotten; open where the accounting may yet tell, else missing."""
+        if not forgotten:
+            return {}
+        asked, later = forgotten[:MOST_NAMED], forgotten[MOST_NAMED:]
+        found = dict.fromkeys(later, Fate(completed=None))
+        try:
+            rows = self._accounting(f"--jobs={','.join(asked)}")
+        except RuntimeError as error:
+            _log.info("%s does not tell of %d jobs that its controller has forgotten: %s", self.name, len(asked), error)
+            return found | dict.fromkeys(asked, Fate(completed=None))
+        found |= {row["JobIDRaw"]: accounted_fate(row, self._devices.accounted(row)) for row in rows}
+        missing, now = [job for job in asked if job not in found], time.monotonic()
+        if not (missing and self._has_accounting()):
+            return found
+        self._missing = {job: self._missing.get(job, now) for job in missing}
+        awaited = [job for job, since in self._missing.items() if now - since < ACCOUNTED_WITHIN]
+        return found | dict.fromkeys(awaited, Fate(completed=None))
+
     def processor_times(self, jobs: Collection[str]) -> Mapping[str, float]:
         """The processor time of jobs (s) by the accounting; see the contract."""
         if not jobs or not self._has_accounting():
@@ -358,16 +374,12 @@ class SlurmSource(CommandCluster):
         return {number: job.processor_time for number, job in known.items() if job.processor_time is not None}
 
     def finished(self, since: float) -> Sequence[EndedJob]:
-        """Jobs that ended after a time: those the controller remembers, and older ones from the accounting."""
+        """Jobs that ended after a time: those the controller remembers, and older ones from the accounting, if any."""
         remembered = self._commands.table(CONTROLLED, "squeue", "--states=all")
         found = {row["JobID"]: ended_job(row, self.name, self._devices.of(row)) for row in remembered}
-        try:
-            accounted = self._accounting(*period(since), f"--state={','.join((*ENDED, RESIZED))}")
-        except RuntimeError as error:
-            _log.info("%s reports no older jobs: %s", self.name, error)
-        else:
-            older = {row["JobIDRaw"]: accounted_job(row, self.name, self._devices.accounted(row)) for row in accounted}
-            found = older | found
+        accounted = self._accounting(*period(since), f"--state={','.join((*ENDED, RESIZED))}")
+        older = {row["JobIDRaw"]: accounted_job(row, self.name, self._devices.accounted(row)) for row in accounted}
+        found = older | found
         controller = self._controller_started() if found else None
         jobs = sorted(
             (
@@ -386,7 +398,14 @@ class SlurmSource(CommandCluster):
         ]
 
     def _accounting(self, *words: str) -> list[dict[str, str]]:
-        return accounted_jobs(self._commands.table(ACCOUNTED, "sacct", "--allusers", "--allocations", *words))
+        """What sacct tells of jobs, nothing where there is no accounting; RuntimeError where it does not answer."""
+        try:
+            rows = self._commands.table(ACCOUNTED, "sacct", "--allusers", "--allocations", *words)
+        except RuntimeError:
+            if self._has_accounting():
+                raise
+            return []
+        return accounted_jobs(rows)
 
 
 def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:

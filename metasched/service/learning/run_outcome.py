@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from metasched.advised_placements import Outcome
-from metasched.jobs import DEVICES, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Mark, check_times
+from metasched.jobs import DEVICES, UNCOUNTED, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Mark, check_times
 from metasched.placement.clusters.own_load import without_load
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.predictors.abilities import energy_predictor, understood
@@ -53,7 +53,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     platform = partition.platform if partition is not None else job.scheduler
     # The scheduler's own count goes before what a comment says.
     processors = job.processors or mark.processors or max(1, len(job.nodes))
-    counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
+    counted = mark.processors == processors or (job.processors is not None and job.kind not in UNCOUNTED)
     layout = {name: str(value) for name in (*SETTING_COLUMNS, *FURTHER) if (value := getattr(job, name))}
     settings, known = with_devices(mark.settings, job.devices, f"{job.job} of {job.scheduler}")
     own = 0.0

@@ -732,6 +732,21 @@ def test_a_job_of_an_unknown_kind_is_matched_with_its_placement(tmp_path: Path) 
         assert here.outcome().job == "7"
 
 
+def test_a_job_that_had_no_placement_gets_none_by_what_the_accounting_tells_of_it(tmp_path: Path) -> None:
+    """A task of an array, submitted with a job of its script: the controller has forgotten both."""
+    told = replace(WELL, processes=None)
+    fates = {"7": replace(told, kind="unadvised"), "8": replace(told, kind="unknown")}
+    with site(tmp_path, Scheduler("c", fates)) as here:
+        advised = asked("0a", NOW - 20.0, script=digest(b"one"))
+        here.store.placements.add([advised])
+        here.jobs.askers.note(advised.question)
+        for number, kind in ((7, "array"), (8, "")):
+            here.jobs.take(job(number, comment="", kind=kind, submitted=NOW - 20.0, script=digest(b"one")))
+            here.confirm()
+        assert here.runs().keys() == {"8"}
+        assert here.outcome().job == "8"
+
+
 def test_a_placement_is_settled_once(tmp_path: Path) -> None:
     with site(tmp_path) as here:
         here.store.placements.add([asked("0a", NOW - 1.0)])

@@ -58,6 +58,8 @@ MARK = Mark("cg", 900.0)
         ({}, {"processors": 2}, 4, True, {}),  # the scheduler's count goes before a comment's
         ({"kind": "unknown"}, {"processors": 2}, 4, False, NEVER),
         ({"kind": "unknown"}, {"processors": 4}, 4, True, {}),
+        ({"kind": "unadvised"}, {"processors": 2}, 4, False, NEVER),
+        ({"kind": "unadvised"}, {"processors": 4}, 4, True, {}),
         ({"processors": None}, {"processors": 3}, 3, True, {}),
         ({"processors": None}, {}, 2, False, NEVER),
         ({"processors": None, "nodes": ()}, {}, 1, False, NEVER),
