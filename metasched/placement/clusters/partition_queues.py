@@ -47,9 +47,9 @@ def partition_lines(
                     name for name, own in members.items() if name in job.partitions or own & wanted
                 ]
             if found := ahead_in[job.partitions]:
-                ahead = PrecedingJob(job.processors, job.holds, left(job), job.number)
+                preceding = PrecedingJob(job.processors, job.holds, left(job), job.number)
                 for name in found:
-                    waiting[name] += [ahead] * min(job.tasks, MOST_WAITING - len(waiting[name]))
+                    waiting[name] += [preceding] * min(job.tasks, MOST_WAITING - len(waiting[name]))
     # Partitions of the same nodes have the same line, which takes long to simulate where thousands of jobs wait.
     made: dict[tuple[object, ...], Line] = {}
     lines = {}
