@@ -9,11 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from known_model import Known
 
 from metasched.jobs import UNKNOWN_DEVICES, EndedJob, Fate, Mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
-from metasched.records import Load, Run, Settings
+from metasched.records import Load, Request, Run, Settings
 from metasched.service.learning.run_outcome import as_reported, conclude, observed, with_devices
 from metasched.service.state.load_names import LoadNames
 from metasched.store.database.run_records import RecordedRun
@@ -114,6 +115,28 @@ def test_a_job_is_no_load_to_itself(
         store.loads.add(Load(NOW + at, node, each, 90.0) for node in ("n1", "n2") for at, each in loads)
         found = conclude(replace(JOB, end=NOW + 10.0, **job), MARK, board, models, store)
     assert found.record.run.min_avg_avail_cpu == pytest.approx(cpu, nan_ok=True)
+
+
+@pytest.mark.parametrize(("scheduler", "cpu"), [("east", 0.8), ("west", 0.4)])
+def test_a_job_met_the_loads_of_its_own_schedulers_nodes(scheduler: str, cpu: float, tmp_path: Path) -> None:
+    names = LoadNames({"west": "w-"}).having("east", JOB.nodes).having("west", JOB.nodes)
+    board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda *_: None, names=names))
+    models: Any = SimpleNamespace(predictor=lambda *_: None)
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.loads.add(Load(NOW - 5.0, f"{prefix}n1", each, 90.0) for prefix, each in (("", 0.8), ("w-", 0.4)))
+        found = conclude(replace(JOB, scheduler=scheduler), MARK, board, models, store)
+    assert found.record.run.min_avg_avail_cpu == pytest.approx(cpu)
+
+
+def test_a_job_is_compared_with_what_its_users_own_model_expected(tmp_path: Path) -> None:
+    own = {"": Known(work=100.0), "9": Known(work=300.0)}
+    board: Any = SimpleNamespace(view=SimpleNamespace(find=lambda *_: None, names=LoadNames()))
+    models: Any = SimpleNamespace(predictor=lambda application, platform, user: own[user])
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.loads.add(Load(NOW - 5.0, node, 1.0, 90.0) for node in JOB.nodes)
+        outcome = conclude(replace(JOB, user="9"), MARK, board, models, store).outcome
+    assert outcome is not None
+    assert outcome.predicted == own["9"].predict(Request(900.0, 4, 1.0, 90.0))
 
 
 @pytest.mark.parametrize(
