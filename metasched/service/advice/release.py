@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 def release(source: Source, placements: PlacementRecords, view: View, after: float) -> int:
     """Release the jobs that have waited for their nodes for some time (s); return how many.
 
-    Jobs whose user named the nodes stay bound. No limit becomes shorter.
+    Jobs whose user named the nodes stay bound. No limit becomes shorter, nor longer than a user has made it meanwhile.
 
     Raises
     ------
@@ -48,7 +48,10 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
         partition = view.find(source.name, job.partition)
         asked = advice.question
         limit = asked.time_limit or (partition.default_time if partition else None) or math.inf
-        limit = max(limit, job.time_limit)  # which an operator may have raised meanwhile
+        if not 0.0 < job.time_limit < min(limit, _advised_limit(advice)):  # which its user has lowered meanwhile
+            limit = max(limit, job.time_limit)  # which an operator may have raised meanwhile
+        else:
+            limit = job.time_limit
         most = len(partition.state.nodes) if partition and asked.per_node is None else None
         try:
             others = _partitions(advice, view, source.name, job.partition, limit)
@@ -59,6 +62,12 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
             released += 1
             _log.info("job %s of %s is no longer bound to %s", job.number, source.name, advice.answer.nodes)
     return released
+
+
+def _advised_limit(advice: AdvisedPlacement) -> float:
+    """The time limit (s) that the job was given for its nodes, in whole minutes; infinite where it was given none."""
+    limit = advice.answer.time_limit
+    return math.inf if limit is None else 60.0 * math.ceil(limit / 60.0)
 
 
 def _partitions(advice: AdvisedPlacement, view: View, scheduler: str, own: str, limit: float) -> list[str]:

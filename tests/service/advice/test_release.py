@@ -40,11 +40,18 @@ class Scheduler:
         self.partitions = partitions
 
 
-def let_go(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", view: View = VIEW, **asked: object) -> Scheduler:
+def let_go(
+    folder: Path,
+    job: BoundJob = BOUND,
+    steer: str = "nodes",
+    view: View = VIEW,
+    advised: float | None = 60.0,
+    **asked: object,
+) -> Scheduler:
     ask = Ask.model_validate({"application": "cg", "problem_size": 5, "scheduler": "c"} | asked)
     answer = Answer(
         id="0a", mode="act", steer=steer, placed=True, message="", scheduler="c", partition="p", nodes="n[1-2]",
-        node_count=2, processors=4,
+        node_count=2, processors=4, time_limit=advised,
     )  # fmt: skip
     scheduler = Scheduler(job)
     with Store.open(folder / "metasched.db") as store:
@@ -54,7 +61,7 @@ def let_go(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", view: View
     return scheduler
 
 
-def released(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", **asked: object) -> list[object]:
+def released(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", **asked: Any) -> list[object]:
     scheduler = let_go(folder, job, steer, **asked)
     assert not scheduler.partitions
     return [*scheduler.released]
@@ -91,6 +98,23 @@ def test_a_job_that_was_sent_to_one_of_several_partitions_may_run_in_all_that_ad
 )
 def test_no_limit_becomes_shorter_than_an_operator_has_made_it(now: float, kept: float | None, tmp_path: Path) -> None:
     assert released(tmp_path, replace(BOUND, time_limit=now), time_limit=1800.0) == [("7", kept, 3)]
+
+
+@pytest.mark.parametrize(
+    ("now", "advised", "kept"),
+    [
+        (120.0, 121.0, 120.0),  # 121 s were given as three minutes
+        (180.0, 121.0, 1800.0),
+        (120.0, None, 120.0),  # whose limit was left as it was
+        (1800.0, None, 1800.0),
+        (0.0, None, 1800.0),  # which the scheduler does not tell
+    ],
+)
+def test_no_limit_becomes_longer_than_its_user_has_made_it(
+    now: float, advised: float | None, kept: float, tmp_path: Path
+) -> None:
+    job = replace(BOUND, time_limit=now)
+    assert released(tmp_path, job, advised=advised, time_limit=1800.0) == [("7", kept, 3)]
 
 
 @pytest.mark.parametrize(
