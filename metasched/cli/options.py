@@ -101,7 +101,9 @@ def loads_to_expect(
     from metasched.predictors import load_doubt
 
     known = [math.nan if load is None else load for load in (cpu, bandwidth)]
-    return load_doubt.loads_to_expect(model, known[0], known[1], level)
+    *usual, doubt = load_doubt.loads_to_expect(model, known[0], known[1], level)
+    # One that is stated as nan is refused where it is used.
+    return usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth, doubt
 
 
 def on_one_platform(known: Any, platform: str | None) -> Any:
