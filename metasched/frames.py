@@ -109,8 +109,7 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
         if name not in frame.columns:
             raise InputError(f"the frame has no column {name}, expected {', '.join(REQUEST_COLUMNS[:2])}")
     asked = frame.reindex(columns=REQUEST_COLUMNS).to_numpy(dtype=np.float64)
-    known = np.where(np.isnan(asked[:, 2:]), 1.0, asked[:, 2:])
-    whole = np.column_stack([asked[:, :2], known])
+    whole = np.where(np.isnan(asked) & [False, False, True, True], 1.0, asked)  # only loads may be unknown
     sound = np.isfinite(whole).all(axis=1) & (whole > 0.0).all(axis=1)
     sound &= (whole[:, 1] % 1.0 == 0.0) & (whole[:, 2] <= 1.0)
     for row in np.flatnonzero(~sound)[:1]:

@@ -122,10 +122,9 @@ def median_loads(cpu: Floats, bandwidth: Floats) -> tuple[float, float]:
     >>> median_loads(np.array([0.5, 0.6, 0.9]), np.array([np.nan]))
     (0.6, 1000.0)
     """
-    of_cpu, of_link = (each[~np.isnan(each)] for each in (cpu, bandwidth))
-    return float(np.median(of_cpu)) if of_cpu.size else IDLE_CPU, float(
-        np.median(of_link)
-    ) if of_link.size else IDLE_BANDWIDTH
+    usual = ((cpu, IDLE_CPU), (bandwidth, IDLE_BANDWIDTH))
+    found = [idle if np.isnan(known).all() else float(np.nanmedian(known)) for known, idle in usual]
+    return found[0], found[1]
 
 
 def observations(runs: Iterable[Run], cpu: float = IDLE_CPU, bandwidth: float = IDLE_BANDWIDTH) -> Observations:

@@ -48,10 +48,9 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
         partition = view.find(source.name, job.partition)
         asked = advice.question
         limit = asked.time_limit or (partition.default_time if partition else None) or math.inf
-        if not 0.0 < job.time_limit < min(limit, _advised_limit(advice)):  # which its user has lowered meanwhile
-            limit = max(limit, job.time_limit)  # which an operator may have raised meanwhile
-        else:
-            limit = job.time_limit
+        # Its user may have lowered it meanwhile, or an operator raised it.
+        lowered = 0.0 < job.time_limit < min(limit, _advised_limit(advice))
+        limit = job.time_limit if lowered else max(limit, job.time_limit)
         most = len(partition.state.nodes) if partition and asked.per_node is None else None
         try:
             others = _partitions(advice, view, source.name, job.partition, limit)
