@@ -10,7 +10,7 @@ from typing import Any
 
 def until(
     holds: Callable[[], Any],
-    timeout: float = 60.0,
+    timeout: float = 180.0,
     why: object = "waited in vain",
     *,
     pause: float = 0.02,

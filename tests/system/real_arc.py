@@ -24,7 +24,7 @@ from tests.system.real_slurm import Slurm
 ROOT = Path(__file__).resolve().parents[2]
 #: The computing elements and the queues that they offer.
 QUEUES = {"east": ("new", "old"), "west": ("fork",)}
-TIMEOUT = 60.0
+TIMEOUT = 120.0
 #: Jobs are run as this user: A-REX runs none as root.
 USER, GROUP = "nobody", "nogroup"
 

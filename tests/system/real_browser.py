@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 BINARY = shutil.which("chromium")
-TIMEOUT = 60.0
+TIMEOUT = 120.0
 
 
 class Browser:

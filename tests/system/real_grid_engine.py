@@ -20,7 +20,7 @@ from waiting import until
 
 PROGRAMS = Path("/usr/lib/gridengine")
 HOSTS = ("n1", "n2", "n3", "n4")
-TIMEOUT = 60.0
+TIMEOUT = 120.0
 NAMESPACES = ("--net", "--mount", "--uts", "--pid")
 
 #: Makes the cell and leaves a shell that waits: its end is the end of all.

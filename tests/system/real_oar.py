@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.system.real_postgresql import BINARIES
 
 PROGRAMS = Path("/usr/lib/oar")
-TIMEOUT = 90.0
+TIMEOUT = 180.0
 #: Who submits jobs: OAR takes none of root.
 USER = "nobody"
 #: The nodes by the value of the property that makes partitions, each with two processors.

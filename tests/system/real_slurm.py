@@ -30,7 +30,7 @@ DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
 SHARED = [DEPLOYED.parent / "hooks" / f"metasched_{name}.py" for name in ("hooks", "numbers")]
 LUA, LUA_ROOTS = ("socket.lua", "cjson.so"), ("/usr/share", "/usr/lib")
 NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
-TIMEOUT = 60.0
+TIMEOUT = 120.0
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 #: The host name of a second controller, and how long after the first one's last sign of life it takes over (s).
 BACKUP, TAKEOVER = "spare", 5

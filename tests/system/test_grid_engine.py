@@ -339,7 +339,7 @@ def submit(cell: GridEngine, daemon: Daemon, count: int) -> list[int]:
 
 def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
     """The runs of all these jobs, once all are known to have gone well."""
-    end = time.monotonic() + 40.0
+    end = time.monotonic() + 150.0
     while True:
         with Store.open(daemon.database) as store:
             # Without those that it was taught, and tasks of arrays.

@@ -40,8 +40,18 @@ def site(tmp_path: Path) -> Iterator[tuple[Slurm, Daemon]]:
 
 def submitted(slurm: Slurm, size: int, seconds: float, *words: str) -> int:
     """The number of a job of a problem size, which tells the jobs apart."""
-    script = f"#!/bin/sh\nsleep {seconds}\n".encode()
-    found = slurm.sbatch(*(words or ("-n1",)), f"--comment=metasched:app=cg,n={size}", script=script)
+    return submitted_line(slurm, size, f"sleep {seconds}", *(words or ("-n1",)))
+
+
+def submitted_until(slurm: Slurm, size: int, there: Path, *words: str) -> int:
+    """The number of a job that ends once a file is there."""
+    return submitted_line(slurm, size, f"while [ ! -e '{there}' ]; do sleep 0.1; done", *words)
+
+
+def submitted_line(slurm: Slurm, size: int, line: str, *words: str) -> int:
+    """The number of a job that runs a line of shell."""
+    script = f"#!/bin/sh\n{line}\n".encode()
+    found = slurm.sbatch(*words, f"--comment=metasched:app=cg,n={size}", script=script)
     assert found.job, found.said
     return found.job
 
@@ -58,7 +68,7 @@ def runs(daemon: Daemon) -> dict[int, RecordedRun]:
 
 def learned(daemon: Daemon, size: int) -> RecordedRun:
     """The run of a problem size, once it is learned from."""
-    end = time.monotonic() + 60.0
+    end = time.monotonic() + 150.0
     while (found := runs(daemon).get(size)) is None or not found.learnable:
         assert time.monotonic() < end, f"not learned from: {size}"
         time.sleep(0.2)
@@ -67,9 +77,10 @@ def learned(daemon: Daemon, size: int) -> RecordedRun:
 
 def test_a_job_that_was_suspended_or_lost_nodes_is_kept_and_not_learned(site: tuple[Slurm, Daemon]) -> None:
     slurm, daemon = site
-    suspended = submitted(slurm, 1, 1)
+    changed = slurm.folder / "changed"
     two = ("-N2", "-n2", "--ntasks-per-node=1", "--exclusive", "-pnew")
-    shrunk, crippled = submitted(slurm, 2, 9, *two), submitted(slurm, 3, 9, *two, "--no-kill")
+    suspended = submitted_until(slurm, 1, changed, "-n1")
+    shrunk, crippled = submitted_until(slurm, 2, changed, *two), submitted_until(slurm, 3, changed, *two, "--no-kill")
     started(slurm, suspended, shrunk, crippled)
     slurm.run("scontrol", "suspend", str(suspended))
     lost = unfold(slurm.job(crippled)["NodeList"], where="nodes")[1]
@@ -77,6 +88,7 @@ def test_a_job_that_was_suspended_or_lost_nodes_is_kept_and_not_learned(site: tu
     slurm.run("scontrol", "update", f"NodeName={lost}", "State=DOWN", "Reason=test")
     slurm.run("scontrol", "update", f"JobId={shrunk}", "NumNodes=1")
     slurm.run("scontrol", "resume", str(suspended))
+    changed.touch()
     slurm.wait_for([suspended, shrunk, crippled])
     time.sleep(1.0)
     submitted(slurm, 900, 0.3)

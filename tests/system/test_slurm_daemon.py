@@ -75,7 +75,7 @@ def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
         for job, size in jobs.items():
             record = run_of(shadow, job)
             assert (record.learnable, record.run.problem_size, record.run.processors) == (True, size, 2)
-        end = time.monotonic() + 30.0  # A run is stored a moment before its advice is judged by it.
+        end = time.monotonic() + 150.0  # A run is stored a moment before its advice is judged by it.
         outcomes: dict[str, dict[str, Any]] = {}
         while len(outcomes) < len(jobs) and time.monotonic() < end:
             outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
@@ -109,7 +109,7 @@ def load(daemon: Daemon, **cpu: float) -> None:
 
 
 def run_of(daemon: Daemon, job: int) -> RecordedRun:
-    end = time.monotonic() + 30.0
+    end = time.monotonic() + 150.0
     while True:
         with Store.open(daemon.database) as store:
             found = [each for each in store.runs.all() if each.run.extra.get("job") == str(job)]

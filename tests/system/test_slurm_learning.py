@@ -163,7 +163,7 @@ def submit_to_both(hooked: Slurm, plain: Slurm, played: Path) -> dict[Slurm, lis
 
 def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
     """The runs of all jobs by their number, once all are known to have gone well."""
-    end = time.monotonic() + 30.0
+    end = time.monotonic() + 150.0
     while True:
         with Store.open(daemon.database) as store:
             found = {int(run.extra["job"]): run for run in store.runs.learnable()}

@@ -196,7 +196,7 @@ def test_every_pair_is_probed_and_no_two_probes_overlap() -> None:
     threads = [threading.Thread(target=member.run, daemon=True) for member in cliques.values()]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while len(set(found)) < 6 and time.monotonic() < deadline:
         time.sleep(0.05)
     for member in cliques.values():
@@ -218,7 +218,7 @@ def test_a_token_lost_with_its_holder_is_made_anew() -> None:
     threads = [threading.Thread(target=cliques[name].run, daemon=True) for name in ("b", "c")]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not {"b-c", "c-b"} <= set(found) and time.monotonic() < deadline:
         time.sleep(0.05)
     for member in cliques.values():
