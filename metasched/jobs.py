@@ -26,6 +26,9 @@ _APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _RESERVED = {"app", "n", "p", "placement", "checkpoint", "done"}
 #: Two accounts of the same moment differ by less than this (s): Slurm's times are whole seconds, the epilog's are not.
 SAME_MOMENT = 2.0
+#: Between the moment at which a scheduler starts a run and the one that a prolog notes passes less than this (s): nodes
+#: boot, and other prologs run first.
+LONGEST_BEGINNING = 900.0
 #: A checkpoint takes less than this (s).
 LONGEST_CHECKPOINT = 86_400.0
 #: Processors that a comment may name at most, as many as the API takes.
@@ -87,6 +90,25 @@ class Mark:
     done: float = 0.0
 
 
+def same_run(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two accounts of the start and end (s) of a job are of one run of it.
+
+    A scheduler's own start may be long before the one that a prolog notes, or after it where nodes boot, and an epilog
+    may run late. A job that is run again starts when its first run is over, or nearly so where that was noted late.
+
+    Examples
+    --------
+    >>> same_run((100.0, 160.0), (104.6, 160.9)), same_run((100.0, 106.0), (105.6, 106.9))
+    (True, True)
+    >>> same_run((100.0, 160.0), (157.0, 300.0))
+    False
+    """
+    (begun, done), (other_begun, other_done) = one, other
+    common = min(done, other_done) - max(begun, other_begun)
+    close = min(abs(begun - other_begun), abs(done - other_done)) < SAME_MOMENT
+    return close or common > 0.5 * min(done - begun, other_done - other_begun)
+
+
 @dataclass(frozen=True, slots=True)
 class EndedJob:
     """A job that has ended.
@@ -134,6 +156,11 @@ class EndedJob:
     frequency: float | None = None
     devices: Devices | None = None
     numbers: str = ""
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Its start and its end (s)."""
+        return self.start, self.end
 
     @property
     def uid(self) -> str:

@@ -257,7 +257,7 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Kept]:
     state, unkept = Path(found["state"]), []  # type: Tuple[Path, List[Kept]]
     if job is not None and "metasched:off" not in str(job["comment"]):
         path = state / "ended.{}.{}.json".format(job["job"], job["start"])
-        fresh = path.with_suffix(".new")
+        fresh = path.with_suffix(".{}.new".format(os.getpid()))  # its own: another epilog of the job may run as well
         try:
             if not path.exists():  # else the epilog has run before, and knew the end better
                 _put(fresh, json.dumps(job))

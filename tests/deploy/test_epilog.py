@@ -214,7 +214,29 @@ def test_a_job_is_on_the_disk_before_it_counts_as_kept(folder: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", noted)
     hooks.keep({"state": str(kept.parent)}, {"job": "17", "start": 5.0, "comment": ""})
     assert json.loads(kept.read_text())["job"] == "17"
-    assert flushed == [("ended.17.5.0.new", False), ("hooks", True)]
+    assert flushed == [(f"ended.17.5.0.{os.getpid()}.new", False), ("hooks", True)]
+
+
+def test_of_two_epilogs_of_one_job_neither_tears_what_the_other_keeps(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    hooks = importlib.import_module("metasched_hooks")
+    job, state = {"job": "17", "start": 5.0, "comment": ""}, folder / "hooks"
+    other = [sys.executable, "-c", f"import metasched_hooks as h; h.keep({{'state': {str(state)!r}}}, {job!r})"]
+    fsync, seen = os.fsync, []
+
+    def late(handle: int) -> None:
+        if not seen:
+            seen.append("once")
+            subprocess.run(other, cwd=folder, check=True, timeout=60)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", late)
+    kept = hooks.keep({"state": str(state)}, job)
+    assert kept[-1] == state / "ended.17.5.0.json"
+    assert json.loads(kept[-1].read_text()) == job
+    assert not [*state.glob("*.new")]
 
 
 @pytest.mark.parametrize("kind", ["full", "gone"])
@@ -343,11 +365,12 @@ def test_a_file_stops_the_epilog(folder: Path) -> None:
 def test_an_epilog_that_was_killed_before_it_kept_its_job_keeps_it_when_it_runs_again(folder: Path) -> None:
     """Slurm's controller kills the epilogs that run when it is restarted, and then runs them again."""
     (folder / "hooks" / "start.17").write_text("1500.25\n")
-    in_the_way = folder / "hooks" / "ended.17.1500.25.new"
-    in_the_way.mkdir()
+    epilog = folder / EPILOG.name
     with answering(lambda job: 200) as (address, answer):
-        run(folder, address, **ENDED)
-        in_the_way.rmdir()
+        epilog.write_text(f"import os\nos.fsync = lambda file: os._exit(9)\n{EPILOG.read_text()}")
+        assert run(folder, address, check=False, **ENDED).returncode == 9
+        assert answer == []
+        epilog.write_text(EPILOG.read_text())
         run(folder, address, **ENDED)
         run(folder, address, **ENDED)
     assert sorted(answer) == ["1", "17", "2", "3"]

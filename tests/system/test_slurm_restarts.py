@@ -80,3 +80,25 @@ def test_a_job_that_ended_while_the_controller_was_away_is_kept_and_not_learned(
     time.sleep(3.0)
     assert not run_of(slurm, daemon, job).learnable
     assert kept.run.execution_time > 5.0
+
+
+def test_jobs_whose_prolog_is_slow_are_learned_once_though_the_daemon_is_started_again(
+    site: tuple[Slurm, Daemon],
+) -> None:
+    """The prolog notes a start seconds after Slurm's, which tells of the same jobs when the daemon starts."""
+    slurm, daemon = site
+    prolog, off = slurm.folder / "metasched-prolog", slurm.folder / "metasched.off"
+    prolog.rename(slurm.folder / "own-prolog")
+    prolog.write_text(f"#!/bin/sh\nsleep 4\nexec {slurm.folder}/own-prolog\n")
+    prolog.chmod(0o755)
+    job = slurm.sbatch("-n1", MARK.format(500), script=b"#!/bin/sh\nsleep 1\n").job
+    slurm.wait(lambda: run_of(slurm, daemon, job).learnable)
+    daemon.stop()
+    off.touch()
+    unreported = slurm.sbatch("-n1", MARK.format(600), script=b"#!/bin/sh\nsleep 0.5\n").job
+    slurm.wait_for([unreported])
+    off.unlink()
+    daemon.start()
+    run_of(slurm, daemon, unreported)
+    with Store.open(daemon.database) as store:
+        assert sorted(each.run.extra["job"] for each in store.runs.all()) == [str(job), str(unreported)]

@@ -35,7 +35,7 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
     StoreError
         When placements cannot be read.
     """
-    released = 0
+    released, failed = 0, dict[str, str]()
     for job in source.bound():
         advice = placements.find(job.placement) if job.waited >= after else None
         if advice is None or advice.answer.steer != "nodes" or advice.answer.scheduler != source.name:
@@ -56,10 +56,13 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
             others = _partitions(advice, view, source.name, job.partition, limit)
             source.release(job.number, limit if math.isfinite(limit) else None, most, others)
         except RuntimeError as error:
-            _log.warning("job %s of %s stays bound to %s: %s", job.number, source.name, advice.answer.nodes, error)
+            failed[job.number] = f"stays bound to {advice.answer.nodes}: {error}"
         else:
             released += 1
             _log.info("job %s of %s is no longer bound to %s", job.number, source.name, advice.answer.nodes)
+    # A job that has started or ended meanwhile could not be released, and need not be.
+    for number in {each.number for each in source.bound()} & failed.keys() if failed else ():
+        _log.warning("job %s of %s %s", number, source.name, failed[number])
     return released
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from metasched.jobs import SAME_MOMENT, EndedJob, Fate
+from metasched.jobs import SAME_MOMENT, EndedJob, Fate, same_run
 from metasched.schedulers.contract import Source
 from metasched.service.learning.run_outcome import Concluded
 from metasched.store.database.run_records import RecordedRun
@@ -118,7 +118,7 @@ class Waiting:
         """Whether this run of a job waits, whoever reported it: accounts of its start differ a little."""
         with self._lock:
             return any(
-                each.started is not None and abs(each.started - job.start) < SAME_MOMENT
+                each.started is not None and same_run((each.started, each.ended), job.span)
                 for each in self._waiting.get((job.scheduler, job.job), {}).values()
             )
 

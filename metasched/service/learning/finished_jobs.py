@@ -13,7 +13,17 @@ from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.history.argument_numbers import merged
-from metasched.jobs import LEFT_ALONE, SAME_MOMENT, EndedJob, Fate, Mark, check_times, read_mark
+from metasched.jobs import (
+    LEFT_ALONE,
+    LONGEST_BEGINNING,
+    SAME_MOMENT,
+    EndedJob,
+    Fate,
+    Mark,
+    check_times,
+    read_mark,
+    same_run,
+)
 from metasched.records import Run
 from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
@@ -363,10 +373,12 @@ class EndedJobs:
         return found
 
     def _known(self, job: EndedJob) -> bool:
-        """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""
-        near = self._store.runs.all(since=job.start - SAME_MOMENT, until=job.start + SAME_MOMENT)
+        """Whether this run of a job is stored, whoever reported it."""
+        since, until = job.start - LONGEST_BEGINNING, job.start + LONGEST_BEGINNING
+        near = self._store.runs.all(since=since, until=until, job=job.job)
         return any(
-            (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
+            each.run.extra.get("scheduler") == job.scheduler and same_run(_job_of(each.run).span, job.span)
+            for each in near
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from metasched.energy_share import Coverage, Occupant, shares
-from metasched.jobs import SAME_MOMENT, EndedJob
+from metasched.jobs import SAME_MOMENT, EndedJob, same_run
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.schedulers.contract import KnowsProcessorTime, Source
 from metasched.service.state.live_clusters import LiveClusters
@@ -42,14 +42,14 @@ class JobEnergies:
 
     def note(self, *jobs: EndedJob) -> None:
         """Remember that jobs have ended, each once however often and by whomever it is reported."""
-        known = defaultdict[tuple[str, str], list[float]](list)
+        known = defaultdict[tuple[str, str], list[EndedJob]](list)
         for other in tuple(self._ended):
-            known[other.scheduler, other.job].append(other.start)
+            known[other.scheduler, other.job].append(other)
         for job in jobs:
-            starts = known[job.scheduler, job.job]
-            if not any(abs(start - job.start) < SAME_MOMENT for start in starts):
+            runs = known[job.scheduler, job.job]
+            if not any(same_run(run.span, job.span) for run in runs):
                 self._ended.append(job)
-                starts.append(job.start)
+                runs.append(job)
 
     def of(self, job: EndedJob) -> EndedJob:
         """A job with its share of what its nodes drew, where that is known and it does not tell its energy itself."""
@@ -98,7 +98,7 @@ class JobEnergies:
             other
             for other in tuple(self._ended)
             if other.scheduler == job.scheduler
-            and not (other.job == job.job and abs(other.start - job.start) < SAME_MOMENT)
+            and not (other.job == job.job and same_run(other.span, job.span))
             and node in other.nodes
             and other.start < job.end
             and job.start < other.end

@@ -188,12 +188,16 @@ class RunRecords:
         until: float | None = None,
         last: int | None = None,
         users: Collection[str] | None = None,
+        job: str | None = None,
     ) -> tuple[RecordedRun, ...]:
         """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by.
 
-        ``since`` and ``until`` bound the start (s), ``last`` the number: the newest stay. ``users`` whose they are.
+        ``since`` and ``until`` bound the start (s), ``last`` the number: the newest stay. ``users`` whose they are,
+        ``job`` the number that a scheduler gave them.
         """
         query = select(*table(RunRow).columns).where(*_conditions(application, platform, users, since, until))
+        if job is not None:
+            query = query.where(RunRow.extra["job"].as_string() == job)
         query = query.order_by(RunRow.id) if last is None else query.order_by(RunRow.id.desc()).limit(last)
         if learnable is not None:
             query = query.where(RunRow.learnable == learnable)

@@ -46,6 +46,7 @@ def let_go(
     steer: str = "nodes",
     view: View = VIEW,
     advised: float | None = 60.0,
+    scheduler: Scheduler | None = None,
     **asked: object,
 ) -> Scheduler:
     ask = Ask.model_validate({"application": "cg", "problem_size": 5, "scheduler": "c"} | asked)
@@ -53,7 +54,7 @@ def let_go(
         id="0a", mode="act", steer=steer, placed=True, message="", scheduler="c", partition="p", nodes="n[1-2]",
         node_count=2, processors=4, time_limit=advised,
     )  # fmt: skip
-    scheduler = Scheduler(job)
+    scheduler = scheduler or Scheduler(job)
     with Store.open(folder / "metasched.db") as store:
         store.placements.add([AdvisedPlacement(5.0, ask, answer)])
         count = release(scheduler, store.placements, view, 10.0)  # type: ignore[arg-type]
@@ -128,6 +129,21 @@ def test_no_limit_becomes_longer_than_its_user_has_made_it(
 )
 def test_others_stay_as_they_are(job: BoundJob, tmp_path: Path) -> None:
     assert released(tmp_path, job) == []
+
+
+@pytest.mark.parametrize("still_bound", [True, False])
+def test_only_a_job_that_stays_bound_is_reported_as_one_that_could_not_be_released(
+    still_bound: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    @dataclass
+    class Refusing(Scheduler):
+        def release(self, number: str, *others: object) -> None:
+            if not still_bound:
+                self.job = replace(self.job, number="8")  # it has started
+            raise RuntimeError("job is no longer pending")
+
+    assert let_go(tmp_path, scheduler=Refusing()).released == []
+    assert ("job 7 of c stays bound to n[1-2]: job is no longer pending" in caplog.text) == still_bound
 
 
 def test_a_job_that_was_not_sent_to_nodes_stays_as_it_is(tmp_path: Path) -> None:

@@ -360,6 +360,41 @@ def test_a_job_reported_before_the_daemon_has_caught_up_keeps_its_placement_and_
         assert here.outcome() is not None
 
 
+@pytest.mark.parametrize("confirmed", [False, True], ids=["not confirmed", "confirmed"])
+@pytest.mark.parametrize("first", ["epilog", "scheduler"])
+@pytest.mark.parametrize(
+    ("epilog", "scheduler"),
+    [
+        ((5.4, 9.4), (0.0, 9.0)),  # its prolog noted the start late
+        ((5.9, 6.2), (0.0, 6.0)),  # for longer than it ran
+        ((500.4, 2000.4), (0.0, 2000.0)),
+        ((0.3, 9.4), (6.0, 9.0)),  # its nodes booted first
+        ((0.3, 99.4), (0.0, 60.0)),  # its epilog ran late
+    ],
+)
+def test_a_run_is_learned_once_however_its_epilog_and_its_scheduler_differ_about_its_times(
+    tmp_path: Path, epilog: tuple[float, float], scheduler: tuple[float, float], first: str, confirmed: bool
+) -> None:
+    reported, known = (job(start=NOW + begun, end=NOW + done) for begun, done in (epilog, scheduler))
+    with site(tmp_path, Scheduler("c", {"7": replace(WELL, started=known.start, ended=known.end)})) as here:
+        for who in (first, "both"):
+            if who != "scheduler":
+                here.jobs.take(reported)
+            if confirmed:
+                here.confirm()
+            if who != "epilog":
+                here.jobs.take(known, sure=True)
+        here.confirm()
+        assert len(here.learned) == len(here.store.runs.all()) == 1
+
+
+def test_a_job_that_is_run_again_at_once_has_two_runs_though_the_first_was_reported_late(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        here.jobs.take(job(end=NOW + 60.0))
+        here.jobs.take(job(start=NOW + 57.0, end=NOW + 99.0))
+        assert sorted(each.run.start_time or 0.0 for each in here.store.runs.all()) == [NOW, NOW + 57.0]
+
+
 @pytest.mark.parametrize("comment", ["", "metasched:app=cg,n=500"])
 def test_jobs_that_epilogs_and_their_scheduler_report_at_once_are_stored_and_learned_once(
     tmp_path: Path, comment: str
