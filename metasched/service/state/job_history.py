@@ -26,7 +26,7 @@ from metasched.history.playback import NEWEST, informative_jobs, play
 from metasched.history.queue import Left, QueuedJob, by_limit
 from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.submission import NO_LIMIT, Submission, submission, submissions
-from metasched.jobs import SAME_MOMENT
+from metasched.jobs import LONGEST_BEGINNING, SAME_MOMENT
 from metasched.records import InputError
 from metasched.store.database.store import Store
 from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
@@ -298,7 +298,7 @@ class JobHistory:
                 return False
             asked, job = known.known[key]
         assert job.started is not None  # noqa: S101
-        if abs(job.started - start) >= SAME_MOMENT:
+        if not -SAME_MOMENT < start - job.started < LONGEST_BEGINNING:
             return False
         self.take(cluster, _log_of(asked, replace(job, numbers=merged(job.numbers, numbers)), end, state))
         return True

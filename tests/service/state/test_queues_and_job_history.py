@@ -401,6 +401,12 @@ def test_a_job_whose_number_came_again_does_not_end_the_one_that_the_queue_repor
     assert history.ended("c", "300", 1e6 + 0.4, 1e6 + 60.0, "")
 
 
+def test_a_job_whose_prolog_notes_its_start_late_ends_as_long_after_it_as_slurm_says(history: JobHistory) -> None:
+    history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
+    assert history.ended("c", "300", 1e6 + 30.0, 1e6 + 60.0, "")
+    assert history._store.past_jobs.log(["c"]).run_time[-1] == 60.0
+
+
 def test_a_job_that_is_put_back_into_the_queue_or_vanishes_teaches_nothing(history: JobHistory) -> None:
     history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
     history.note("c", [job(300, user="eve")], 1e6 + 50.0)
