@@ -45,6 +45,9 @@ img{max-width:100%}</style></head><body>
 
 Rows = tuple[str, Sequence[str], list[list[str]]]
 
+#: Characters of a name that tables show at most.
+LONGEST_SHOWN = 64
+
 
 def tables(document: dict[str, Any]) -> list[Rows]:
     """The tables of a report: title, heads and cells."""
@@ -58,10 +61,10 @@ def tables(document: dict[str, Any]) -> list[Rows]:
 
     found: list[Rows] = [
         ("Used and requested processor hours, by user", ("user", *heads),
-         [["all", *used(asked)], *([each["user"], *used(each)] for each in asked["by_user"])]),
+         [["all", *used(asked)], *([_short(each["user"]), *used(each)] for each in asked["by_user"])]),
     ]  # fmt: skip
     if asked["by_application"]:
-        rows = [[each["application"], *used(each)] for each in asked["by_application"]]
+        rows = [[_short(each["application"]), *used(each)] for each in asked["by_application"]]
         found.append(("Used and requested processor hours, by application", ("application", *heads), rows))
     if waits is not None:
         rows = [[f"{what} from {_edge(what, each['from'])}", f"{each['jobs']:,}",
@@ -69,7 +72,8 @@ def tables(document: dict[str, Any]) -> list[Rows]:
                 for what, name in (("processors", "by_processors"), ("requests", "by_requested_time"))
                 for each in waits[name]]  # fmt: skip
         found.append(("Who waits", ("class", "jobs", "mean wait", "median wait"), rows))
-        rows = [[each["user"], f"{each['jobs']:,}", span(each["mean"]), span(each["sum"])] for each in waits["by_user"]]
+        rows = [[_short(each["user"]), f"{each['jobs']:,}", span(each["mean"]), span(each["sum"])]
+                for each in waits["by_user"]]  # fmt: skip
         if rows:
             found.append(("Waits, by user", ("user", "jobs", "mean wait", "sum of waits"), rows))
     rows = [[each["case"], span(each["mean_wait"]), f"{each['avebsld']:.1f}"] for each in document["what_if"]]
@@ -77,13 +81,23 @@ def tables(document: dict[str, Any]) -> list[Rows]:
         (f"The newest {_jobs(document['what_if'][0]['jobs'])} replayed", ("case", "mean wait", "slowdown"), rows)
     )
     if document["annotate"]:
-        rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
+        rows = [[_short(each["application"]), f"{each['jobs']:,}", f"{each['used_hours']:,.0f}",
+                 f"{each['spread']:.1f}",
                  ", ".join(f"{_placed(size['place'])} ({size['explains']:.0%})" for size in each["problem_sizes"])
                  or "-"]
                 for each in document["annotate"]]  # fmt: skip
         columns = ("application", "jobs", "processor hours", "spread of times", "number that explains it")
         found.append(("Worth annotating with a problem size", columns, rows))
     return found
+
+
+def _short(name: str) -> str:
+    """A name of a user or an application as far as a table has room for it; JSON has all of it.
+
+    >>> _short("cg"), _short("x" * 1000)
+    ('cg', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ...')
+    """
+    return name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 4]} ..."
 
 
 def confirmations(document: dict[str, Any]) -> list[str]:

@@ -102,6 +102,16 @@ def test_tables_have_what_the_document_holds_in_words() -> None:
     ]  # fmt: skip
 
 
+def test_a_long_name_leaves_its_table_readable() -> None:
+    name = "x" * 1000
+    annotate = [{"application": name, "jobs": 20, "used_hours": 1.0, "spread": 1.5, "problem_sizes": []}]
+    waited = waits() | {"by_user": [{"user": name, "jobs": 1, "mean": 1.0, "sum": 1.0}]}
+    asked = used(by_user=[used(user=name)], by_application=[used(application=name)])
+    tables = report.tables(document(requests=asked, waits=waited, annotate=annotate))
+    shown = [row[0] for _, _, rows in tables for row in rows if row[0].startswith("x")]
+    assert shown == ["x" * 60 + " ..."] * 4
+
+
 def log(limits: list[float], run_time: list[float]) -> JobLog:
     count = len(limits)
     return JobLog(np.arange(count, dtype=float), np.array(run_time), np.ones(count, dtype=int), np.array(limits))
