@@ -568,12 +568,12 @@ class Remembered(PowerHistory):
         return {"n1": Drawn("node", np.array([start, end]), np.array([300.0]))}, ""
 
 
-@pytest.mark.parametrize("reported", ["epilog", "after a restart", "caught up", "looked for"])
+@pytest.mark.parametrize("reported", ["epilog", "after a restart", "waited over it", "caught up", "looked for"])
 def test_the_jobs_of_a_metered_node_share_what_it_drew_however_they_are_reported(tmp_path: Path, reported: str) -> None:
     exact = [job(number, comment="metasched:app=cg,n=500,p=2", start=NOW + 0.37, end=NOW + 9.37) for number in (7, 8)]
     whole = [replace(each, start=NOW, end=NOW + 9.0) for each in exact]
     scheduler = Scheduler("c", {"7": WELL, "8": WELL})
-    if reported == "after a restart":
+    if reported in ("after a restart", "waited over it"):
         with site(tmp_path, scheduler) as before:
             for each in exact:
                 before.jobs.take(each)
@@ -585,6 +585,8 @@ def test_the_jobs_of_a_metered_node_share_what_it_drew_however_they_are_reported
                 here.jobs.take(each)
         if reported == "looked for":
             here.jobs.look(scheduler, NOW + 60.0)
+        elif reported == "waited over it":
+            here.jobs.expect()
         else:
             here.jobs.catch_up(NOW + 60.0)
         here.confirm()
