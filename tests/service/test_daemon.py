@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from waiting import until
 from metasched.advised_placements import AdvisedPlacement, Ask
 from metasched.records import Load
 from metasched.service import daemon as daemon_module
+from metasched.service.configuration import Configuration
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.periodic_work.upkeep import Upkeep
+from metasched.service.sources import sources
 from metasched.service.state.load_history import LoadHistory
 from metasched.store.database.engine import reading
 from metasched.store.database.load_means import mean_loads
+from metasched.store.database.store import Store
 from metasched.store.database.tables import FIVE_MINUTES, LoadMeanRow
 from metasched.store.errors import StoreError
 from monitors import schedule
@@ -143,3 +147,42 @@ def test_periodic_work_that_fails_is_done_again(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Upkeep, "update_means", failing)
     with running(tmp_path, learned=False, periods={"means": 0.05}):
         until(lambda: len(done) >= 3)
+
+
+def test_each_kind_of_work_is_done_at_its_own_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    periodic, once = list[tuple[str, float]](), list[str]()
+
+    def name(work: Any) -> str:
+        method = work.func if isinstance(work, partial) else work
+        return f"{type(method.__self__).__name__}.{method.__name__}"
+
+    monkeypatch.setattr(schedule.Schedule, "every", lambda self, each, work: periodic.append((name(work), each)))
+    monkeypatch.setattr(schedule.Schedule, "once", lambda self, work, **when: once.append(name(work)))
+    names = ("loads", "partitions", "confirm", "release", "models", "means", "forecasts", "retention", "sites")
+    periods = {each: 1.0 + number for number, each in enumerate(names)} | {"accounting": 120.0}
+    settings = {
+        "periods": periods, "slurm": [{"name": "s"}], "htcondor": [{"name": "h"}],
+        "moving": {"act": True, "every": 99.0},
+    }  # fmt: skip
+    configuration = Configuration.model_validate(settings)
+    with Store.open(tmp_path / "metasched.db") as store:
+        daemon = daemon_module.Daemon(configuration, store, sources(configuration))
+        daemon.start()
+        daemon.stop()
+    of_every_scheduler = [
+        ("Views.ask", "partitions"), ("EndedJobs.confirm", "confirm"), ("Daemon.release", "release"),
+        ("Accounting.catch_up", "accounting"),
+    ]  # fmt: skip
+    expected = [
+        *2 * of_every_scheduler, ("Daemon.look", "accounting"),
+        ("JobHistory.follow", "accounting"), ("Views.refresh", "loads"), ("Access.refresh", "loads"),
+        ("Views.show_described", "partitions"), ("Views.forecast", "forecasts"),
+        ("Models.save", "models"), ("Models.sweep", "models"), ("Daemon.save_waits", "models"),
+        ("Upkeep.update_means", "means"), ("Upkeep.apply_retention", "retention"),
+    ]  # fmt: skip
+    others = [("Daemon.move", 99.0), ("Views.learn_failures", daemon_module.FAILURES)]
+    assert sorted(periodic) == sorted([*((each, periods[period]) for each, period in expected), *others])
+    assert sorted(once) == sorted([
+        "EndedJobs.catch_up", "JobHistory.restore", "Upkeep.check", "Upkeep.restore_history", "Upkeep.restore_outcomes",
+        "Views.learn_failures", "Views.restore_forecasts",
+    ])  # fmt: skip
