@@ -193,6 +193,14 @@ def _parts(known: Mapping[int, Places], extent: Mapping[int, int]) -> Found | No
     return (next(iter(numbers)), tuple(ends)) if ends else None
 
 
+#: Ends that divide an extent.
+SHARES = [
+    Expression(constant, ((float(share), "n"),))
+    for share in dict.fromkeys(Fraction(p, q) for q in range(2, MOST_PARTS + 1) for p in range(1, q))
+    for constant in (0.0, 0.5, 1.0 - 1.0 / share.denominator)
+]
+
+
 def _end(bounds: Mapping[int, tuple[int, int]]) -> Expression | None:
     """A place that stays, from either end, or divides the extent; between the bounds at every extent."""
 
@@ -204,10 +212,7 @@ def _end(bounds: Mapping[int, tuple[int, int]]) -> Expression | None:
     first, (low, high) = next(iter(bounds.items()))
     near = range(low, min(high, low + MOST_PARTS) + 1)
     candidates = [Expression(float(each)) for each in near]
-    shares = {Fraction(p, q): None for q in range(2, MOST_PARTS + 1) for p in range(1, q)}
-    for share in shares:
-        for constant in (0.0, 0.5, 1.0 - 1.0 / share.denominator):
-            candidates.append(Expression(constant, ((float(share), "n"),)))
+    candidates += SHARES
     candidates += [
         Expression(float(each - first), ((1.0, "n"),)) for each in range(low, min(high, low + MOST_PARTS) + 1)
     ]
@@ -241,31 +246,34 @@ def profiled(
     The parts, and the amount of each relative to the mean, an array of shape (``LEVELS``,).
     """
     relative = np.concatenate([each / max(float(each.mean()), 1e-300) for each in amounts.values()])
-    named = {n: ranks[n].astype(np.int64).tobytes() for n in amounts}
-    for topology in topologies:
-        for dimension in range(len(TOPOLOGIES[topology](next(iter(amounts))))):
-            where = _leveled(topology, dimension)
-            parts = np.concatenate([_parts_of(where, each, n) for n, each in named.items()])
-            many = np.bincount(parts, minlength=LEVELS)
-            factors = np.bincount(parts, relative, LEVELS) / np.maximum(many, 1)
-            if many.all() and np.all(
-                np.minimum(relative, factors[parts]) >= alike * np.maximum(relative, factors[parts])
-            ):
-                return where, factors
-    return None
+    named = tuple((n, ranks[n].astype(np.int64).tobytes()) for n in amounts)
+    where, parts = _leveled(tuple(topologies), named)
+    if not where:
+        return None
+    # Of all grids at once: most fail, and each action of a program asks for all of them.
+    numbered = (parts + LEVELS * np.arange(len(where))[:, None]).ravel()
+    weights = np.broadcast_to(relative, parts.shape).ravel()
+    factors = (np.bincount(numbered, weights) / np.bincount(numbered)).reshape(len(where), LEVELS)
+    own = np.take_along_axis(factors, parts, axis=1)
+    good = np.flatnonzero(np.all(np.minimum(relative, own) >= alike * np.maximum(relative, own), axis=1))
+    return (where[good[0]], factors[good[0]]) if good.size else None
 
 
 @lru_cache(maxsize=64)
-def _leveled(topology: str, dimension: int) -> Placement:
-    """As many parts of a side as there are levels."""
+def _leveled(topologies: tuple[str, ...], ranks: tuple[tuple[int, bytes], ...]) -> tuple[list[Placement], Ints]:
+    """Sides in as many parts as there are levels, and the part of each rank, one row a side; where all have ranks.
+
+    The roles of one program are asked for the same ranks again and again.
+    """
     ends = tuple(Expression(0.0, ((each / LEVELS, "n"),)) for each in range(1, LEVELS))
-    return Placement("parts", topology, dimension, (*range(LEVELS),), ends)
-
-
-@lru_cache(maxsize=256)
-def _parts_of(where: Placement, ranks: bytes, count: int) -> Ints:
-    """The group of each rank; the roles of one program are asked for the same ranks again and again."""
-    return where({"r": np.frombuffer(ranks, dtype=np.int64)}, count)
+    found: list[tuple[Placement, Ints]] = []
+    for topology in topologies:
+        for dimension in range(len(TOPOLOGIES[topology](ranks[0][0]))):
+            where = Placement("parts", topology, dimension, (*range(LEVELS),), ends)
+            parts = np.concatenate([where({"r": np.frombuffer(each, dtype=np.int64)}, n) for n, each in ranks])
+            if np.bincount(parts, minlength=LEVELS).all():
+                found.append((where, parts))
+    return [where for where, _ in found], np.array([parts for _, parts in found], dtype=np.int64)
 
 
 def levels(amounts: Sequence[Floats]) -> Floats:

@@ -145,28 +145,43 @@ class Incomplete:
         self.pairs = [_Pairs(run) for run in self.runs]
 
 
-def completed(found: Incomplete, features: str, topology: str) -> Completed | None:
+def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, Relation]]:
+    """The relations of partners that may complete runs, by the shape of the call, simplest first and each once.
+
+    Parameters
+    ----------
+    found : the runs.
+    topologies : along whose sides distances are counted; those on the line are the same for each of them.
+    """
+    keys, given = [*found.numbered], list[dict[int, Relation]]()
+    # Which calls a process leaves out is seen from how many messages it waits for.
+    if any(shape.name.lower() == "waitall" and not shape.numbers for shape, _ in keys):
+        return
+    called = [(number, shape) for number, (shape, _) in enumerate(keys) if {*shape.peers} - {*shape.nulls}]
+    for topology in topologies:
+        chosen: dict[int, Relation] = {}
+        for number, shape in called:
+            known = [(len(labels), place, relation) for place, relation in enumerate(relations(topology))
+                     if (labels := found.pairs[-1].different(number, shape, relation)) is not None]  # fmt: skip
+            if not known:
+                break
+            chosen[number] = min(known)[2]
+        if len(chosen) == len(called) and chosen not in given:
+            given.append(chosen)
+            yield chosen
+
+
+def completed(found: Incomplete, features: str, chosen: Mapping[int, Relation]) -> Completed | None:
     """Runs completed by the calls that processes leave out; None where they make no such program.
 
     Parameters
     ----------
     found : the runs.
     features : that tell roles with programs of their own apart, on the line.
-    topology : along whose sides distances are counted.
+    chosen : of each shape that has partners, how they are related.
     """
     numbered, runs, pairs, tags = found.numbered, found.runs, found.pairs, found.tags
     keys = [*numbered]
-    # Which calls a process leaves out is seen from how many messages it waits for.
-    if any(shape.name.lower() == "waitall" and not shape.numbers for shape, _ in keys):
-        return None
-    chosen: dict[int, Relation] = {}
-    for number, (shape, _) in enumerate(keys):
-        if any(place not in shape.nulls for place in shape.peers):
-            known = [(len(labels), place, relation) for place, relation in enumerate(relations(topology))
-                     if (labels := pairs[-1].different(number, shape, relation)) is not None]  # fmt: skip
-            if not known:
-                return None
-            chosen[number] = min(known)[2]
     again: dict[tuple[Shape, float], int] = dict(numbered)
     made, skips = [], False
     guide: dict[tuple[int, ...], int] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from itertools import chain, product
+from itertools import chain
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from metasched.signature.computation.workloads import one_workload
 from metasched.signature.equations.topologies import TOPOLOGIES, different, dimensions_of
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import FOLDED
-from metasched.signature.rules.completion import Completed, Incomplete, completed
+from metasched.signature.rules.both_ends import BothEnds
+from metasched.signature.rules.completion import Completed, Incomplete, completed, related
 from metasched.signature.rules.expanding import expanded, lines, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
@@ -27,7 +29,7 @@ from metasched.signature.rules.origins import origins
 from metasched.signature.rules.reporting import alike_counts, possible_counts
 from metasched.signature.rules.role_search import RoleSearch
 from metasched.signature.rules.roles import TREES, Cell, candidates, different_cells
-from metasched.signature.rules.rule_search import GivenUpError, RuleSearch
+from metasched.signature.rules.rule_search import GivenUpError, RuleSearch, UndecidedError
 from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
 from metasched.signature.traces.message_order import in_order
 from metasched.signature.traces.parts import cut
@@ -132,13 +134,24 @@ def _others(traces: Sequence[Trace], timed: bool) -> Fit | None:
     """
     tags, numbered = tagged_shapes(traces), dict[tuple[Shape, float], int]()
     runs = [NumberedRun(trace, numbered, tags) for trace in traces]
-    counts = [run.count for run in runs]
+    counts, shapes = [run.count for run in runs], [shape for shape, _ in numbered]
     agreed: Fit | None = None
-    for features, topology in candidates(different(counts)):
+    topologies = different(counts)
+    for features, topology in candidates(topologies):
         seen = {*chain.from_iterable(different_cells(features, topology, count) for count in counts)}
         if not _shared(len(seen), counts) or not _reaches(features, topology, _larger(counts, topology), seen):
             continue
-        found = _best(runs, [shape for shape, _ in numbered], timed, roles=[(features, topology)])
+        larger = [n for n in _like_larger(counts, topology) if _reaches(features, topology, [n], seen)]
+        # No rule may stand in a grid that is not possible there.
+        larger = [n for n in larger if all(TOPOLOGIES[name](n) for name in topologies)]
+        found = None
+        # The rules of computations take longest and most roles fail without them; counted ones say which roles divide.
+        for calls_only in (True, False) if timed else (False,):
+            ends = BothEnds(features, topology, shapes, larger)
+            with suppress(UndecidedError):
+                found = _best(runs, shapes, timed, roles=[(features, topology)], ends=ends, calls_only=calls_only)
+                if found is None:
+                    break
         # What holds in no larger run is not compared with those that there are.
         if found is None or not found.partners or found.calls_ruled < 1.0 or not _holds(found):
             continue
@@ -152,8 +165,7 @@ def _others(traces: Sequence[Trace], timed: bool) -> Fit | None:
 
 def _agree(one: Application, other: Application) -> bool:
     """Whether two explanations of the same runs say the same of larger ones."""
-    larger = [*_larger(one.learned, one.topology), *_as_far_apart(one.learned, one.topology)]
-    counts = [*possible_counts(one, possible_counts(other, alike_counts(one.learned, dict.fromkeys(larger))))]
+    counts = [*possible_counts(one, possible_counts(other, _like_larger(one.learned, one.topology)))]
     made = [[expanded(each, count) for count in counts] for each in (one, other)]
     return bool(counts) and all(
         process == wanted
@@ -170,8 +182,9 @@ def _completed(traces: Sequence[Trace], timed: bool) -> Fit | None:
     incomplete, runs = Incomplete(traces), [NumberedRun(trace, {}, set()) for trace in traces]
     # Sides of the same length in all runs are no sides of three that happen to be as long.
     topologies = sorted(different([run.count for run in runs]), key=dimensions_of)
-    for topology, features in product(topologies[:MOST_LINES], COMPLETED):
-        whole = completed(incomplete, features, topology)
+    ways = ((way, features) for way in related(incomplete, topologies[:MOST_LINES]) for features in COMPLETED)
+    for relations, features in ways:
+        whole = completed(incomplete, features, relations)
         if whole is None:
             continue
         found = _best(whole.runs, whole.shapes, timed, whole=whole)
@@ -263,6 +276,8 @@ def _best(
     whole: Completed | None = None,
     completion: Callable[[], Fit | None] = lambda: None,
     roles: Sequence[tuple[str, str]] = (),
+    ends: BothEnds | None = None,
+    calls_only: bool = False,
 ) -> Fit | None:
     """The rules of the roles that explain the most; None if no roles fit.
 
@@ -272,6 +287,8 @@ def _best(
     whole : the runs, where they were completed by null communications.
     completion : of the runs, which is believed where partners follow no rule in the simplest roles.
     roles : features and grids that are tried; all where there are none.
+    ends : which messages of the roles so far have in larger runs; they are given up where one has one end only.
+    calls_only : whether computations are left out.
     """
     counts = [run.count for run in runs]
     topologies = different(counts)
@@ -295,9 +312,9 @@ def _best(
         patience, believed = 0 if part else MOST_FAILED, FOLDED if features == "folded" else ()
         rules = RuleSearch(
             runs, shapes, topology, topologies, timed, patience=patience, believed=believed, completed=whole,
-            strict=bool(roles),
+            strict=bool(roles), calls_only=calls_only,
         )  # fmt: skip
-        search = RoleSearch(rules, features)
+        search = RoleSearch(rules, features, ends)
         try:
             found = search.fit(seen)
         except GivenUpError:
@@ -459,8 +476,7 @@ def _holds(found: Fit) -> bool:
     have are another matter, unless so few processes share a role that they explain nothing.
     """
     each = found.application
-    larger = [*_larger(each.learned, each.topology), *_as_far_apart(each.learned, each.topology)]
-    for count in possible_counts(each, alike_counts(each.learned, dict.fromkeys(larger))):
+    for count in possible_counts(each, _like_larger(each.learned, each.topology)):
         if _reaches(each.features, each.topology, [count], {*each.roles}):
             try:
                 sound(each, count)
@@ -469,6 +485,11 @@ def _holds(found: Fit) -> bool:
         elif not _explains(found):
             return False
     return True
+
+
+def _like_larger(counts: Sequence[int], topology: str) -> list[int]:
+    """Larger numbers of processes of the kind that all runs were of."""
+    return alike_counts(counts, dict.fromkeys([*_larger(counts, topology), *_as_far_apart(counts, topology)]))
 
 
 def _explains(found: Fit) -> bool:

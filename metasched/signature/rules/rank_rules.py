@@ -88,27 +88,29 @@ def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensi
     env, rows = samples.grid(topology), samples.rows(topology, False)
     own, side = env[f"x{dimension}"], env[f"P{dimension}"]
     forward = np.mod(peer - own, side)
-    short = np.where(forward * 2 > side, forward - side, forward)
-    shift = _stepped(rows, forward, short, side)
-    if shift is not None:
-        return Axis("shift", shift)
+
+    def stepped(moved: Floats) -> Expression | None:
+        """A distance round the side, in rows that do not tell processes apart."""
+        return _stepped(rows, moved, moved - side, side) if samples.one_for_all(moved) else None
+
+    if samples.one_for_all(forward):
+        shift = _stepped(rows, forward, np.where(forward * 2 > side, forward - side, forward), side)
+        if shift is not None:
+            return Axis("shift", shift)
     bits = np.bitwise_xor(own.astype(np.int64), peer.astype(np.int64)).astype(np.float64)
-    turned = rows.fitted(bits)
+    turned = rows.fitted(bits) if samples.one_for_all(bits) else None
     if turned is not None and _stays(turned, own, side, env):
         return Axis("bits", turned)
-    if (folded := _folded(rows, own, peer, side)) is not None:
+    if (folded := _folded(samples, rows, own, peer, side)) is not None:
         return Axis("folded", folded)
-    place = _stepped(rows, peer, peer - side, side) or _owner(samples.loops, env, peer, dimension, dimensions)
+    place = stepped(peer) or _owner(samples.loops, env, peer, dimension, dimensions)
     if place is not None:
         return Axis("place", place)
-    mirrored = np.mod(peer - (side - 1 - own), side)
-    if (mirror := _stepped(rows, mirrored, mirrored - side, side)) is not None:
+    if (mirror := stepped(np.mod(peer - (side - 1 - own), side))) is not None:
         return Axis("mirror", mirror)
     for other in range(dimensions):
-        if other != dimension:
-            moved = np.mod(peer - env[f"x{other}"], side)
-            if (by := _stepped(rows, moved, moved - side, side)) is not None:
-                return Axis("other", by, other)
+        if other != dimension and (by := stepped(np.mod(peer - env[f"x{other}"], side))) is not None:
+            return Axis("other", by, other)
     # Partners that move by the coordinate in another dimension, as in the skewing of Cannon's algorithm.
     skewed = samples.rows(topology, True).modular(forward, [f"P{dimension}"])
     if skewed is not None:
@@ -129,14 +131,15 @@ def _owner(loops: int, env: Env, peer: Floats, dimension: int, dimensions: int) 
     return None
 
 
-def _folded(rows: Rows, own: Floats, peer: Floats, side: Floats) -> Expression | None:
+def _folded(samples: Samples, rows: Rows, own: Floats, peer: Floats, side: Floats) -> Expression | None:
     """Which bits are exchanged among those that are left of pairs; None where others take part, or no rule holds."""
     left = (side - power_in(side)).astype(np.int64)
     both = [each.astype(np.int64) for each in (own, peer)]
     if not left.any() or any(np.any((each < 2 * left) & (each % 2 == 0)) for each in both):
         return None
     one, other = (place_in_fold(each, left) for each in both)
-    return rows.fitted((one ^ other).astype(np.float64))
+    exchanged = (one ^ other).astype(np.float64)
+    return rows.fitted(exchanged) if samples.one_for_all(exchanged) else None
 
 
 def _stays(expression: Expression, own: Floats, side: Floats, env: Env) -> bool:

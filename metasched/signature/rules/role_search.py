@@ -13,11 +13,12 @@ from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.along_sides import Partners, Seen, Sided, program_along_sides
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, shifted, turned_to
+from metasched.signature.rules.both_ends import BothEnds
 from metasched.signature.rules.faces import dealt_alike, dealt_lengths, of_known_lengths, shared_lengths
 from metasched.signature.rules.fits import Fit, add, shares_by_name
 from metasched.signature.rules.numbered_runs import spread, whole_of
 from metasched.signature.rules.roles import Cell
-from metasched.signature.rules.rule_search import RANKS, GivenUpError, RuleSearch
+from metasched.signature.rules.rule_search import RANKS, GivenUpError, RuleSearch, UndecidedError
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.folding import Loop, Node, folded
 from metasched.signature.traces.matching import (
@@ -91,10 +92,11 @@ class RoleSearch:
     ----------
     search : for the rules of their numbers, with the runs.
     features : of ranks, that distinguish the roles.
+    ends : of messages in larger runs, which both have to be there; None where they are not looked at.
     """
 
-    def __init__(self, search: RuleSearch, features: str) -> None:
-        self.search, self.features = search, features
+    def __init__(self, search: RuleSearch, features: str, ends: BothEnds | None = None) -> None:
+        self.search, self.features, self.ends = search, features, ends
         self.runs, self.shapes = search.runs, search.shapes
         #: Whether the calls of a role follow from the sides of a grid.
         self.along = False
@@ -116,6 +118,9 @@ class RoleSearch:
             if found is None:
                 return None
             roles[cell], own = found
+            # Most roles that do not hold in larger runs show it before the last of them is known.
+            if self.ends is not None and not self.ends.with_role(found[0]):
+                return None
             for name, (events, seconds) in own.items():
                 add(unruled, name, events, seconds)
         if self._arbitrary(roles, seen):
@@ -160,8 +165,11 @@ class RoleSearch:
             found = self._strictly(self._role_by, cell, seen, precisely)
             if found is not None and (best is None or _cost(found) < _cost(best)):
                 best = found
-            if best is not None and not (_cost(best)[0] and self.search.divided) and not _goes_round(best[0]):
+            round_ = best is not None and _goes_round(best[0])
+            if best is not None and not (_cost(best)[0] and self.search.divided) and not round_:
                 break
+            if round_ and self.search.calls_only:
+                raise UndecidedError
         return best
 
     def _strictly(self, search: Callable[..., Found | None], *of: object) -> Found | None:
@@ -179,7 +187,10 @@ class RoleSearch:
             found = self._role_by(cell, seen, precisely=True)
         except GivenUpError:
             return False
-        return found is not None and not found[1] and len(found[0].program.leaves) < len(along.program.leaves)
+        plainer = found is not None and not found[1] and len(found[0].program.leaves) < len(along.program.leaves)
+        if plainer and self.search.calls_only:
+            raise UndecidedError
+        return plainer
 
     def _role_by(self, cell: Cell, seen: dict[int, Ints], precisely: bool) -> Found | None:
         sequences = {

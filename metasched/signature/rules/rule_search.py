@@ -56,6 +56,10 @@ class GivenUpError(Exception):
     """Too many partners follow no rule."""
 
 
+class UndecidedError(Exception):
+    """Which program explains a role depends on its computations, which were left out."""
+
+
 class RuleSearch:
     """The search for rules, and what roles teach each other: rules that hold in one are tried first in the next.
 
@@ -70,6 +74,7 @@ class RuleSearch:
     believed : rules of partners that are tried before all others.
     completed : the runs, where they were completed by null communications: partners are labels then.
     strict : whether it is given up at the first call that follows no rule.
+    calls_only : whether computations are left out, which have the rule of 0 then.
     """
 
     def __init__(
@@ -85,10 +90,12 @@ class RuleSearch:
         believed: Sequence[Attribute] = (),
         completed: Completed | None = None,
         strict: bool = False,
+        calls_only: bool = False,
     ) -> None:
         self.runs, self.shapes, self.topology, self.timed = runs, shapes, topology, timed
         self.loosely, self.patience, self.lost, self.in_tree = loosely, patience, 0, in_tree
         self.believed, self.completed, self.strict = tuple(believed), completed, strict
+        self.calls_only = calls_only
         #: How many numbers of processes there are.
         self.counts = len({run.count for run in runs})
         rest = [name for name in topologies if name not in ("line", topology)]
@@ -195,6 +202,8 @@ class RuleSearch:
         """
         shape_number, loops = program.leaves[leaf].shape, program.leaves[leaf].loops
         shape, depth = self.shapes[shape_number], len(loops)
+        if self.calls_only and shape.name in AMOUNTS:
+            return Rule((Attribute(expression=Expression()),) * shape.numbers)
         columns: list[Floats] = []
         of: list[int] = []
         actions: list[tuple[int, Ints]] = []

@@ -76,6 +76,18 @@ class Samples:
         first = {n: ranks[self.counts == n].min() for n in self.distinct}
         return np.asarray(ranks == np.array([first[n] for n in self.counts.tolist()]))
 
+    @cached_property
+    def _turns(self) -> tuple[Ints, Ints]:
+        """The first row of each turn at each count, whatever the process, and the turn of each row."""
+        turns = np.stack([values for name, values in self.env.items() if name != "r"])
+        _, first, which = np.unique(turns, axis=1, return_index=True, return_inverse=True)
+        return first, which.reshape(-1)
+
+    def one_for_all(self, values: Floats) -> bool:
+        """Whether all processes of a count have the same value at each turn, as rules that do not ask for them give."""
+        first, which = self._turns
+        return bool(np.all(values[first][which] == values))
+
     def part(self, chosen: Flags, env: Env | None = None) -> Samples:
         """Some of the rows, perhaps with other names."""
         env = {name: values[chosen] for name, values in (env or self.env).items()}

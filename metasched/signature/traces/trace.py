@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.traces.actions import ActionTable
+from metasched.signature.traces.actions import ActionTable, Shape
 
 Ints = NDArray[np.int32]
 
@@ -141,6 +141,20 @@ class Trace:
 SENDS = ("send", "isend", "ssend", "issend", "bsend", "ibsend", "rsend")
 
 
+def places_of_ends(shape: Shape) -> tuple[tuple[int, int], ...]:
+    """Which numbers of an action are partners of its messages: 1 where it sends to them, -1 where it receives.
+
+    >>> places_of_ends(Shape("isend", 4)), places_of_ends(Shape("bcast", 3))
+    (((0, 1),), ())
+    """
+    name = shape.name.lower()
+    if name in SENDS and shape.numbers:
+        return ((0, 1),)
+    if name in ("recv", "irecv") and shape.numbers:
+        return ((0, -1),)
+    return ((1, 1), (3, -1)) if name == "sendrecv" and len(shape.peers) == 2 else ()
+
+
 def ends_of(table: ActionTable) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The ends of messages by action: their partners, with 1 where it sends, -1 where it receives.
 
@@ -150,15 +164,9 @@ def ends_of(table: ActionTable) -> tuple[dict[int, list[tuple[int, int]]], set[i
     """
     ends: dict[int, list[tuple[int, int]]] = {}
     anywhere: set[int] = set()
+    places = [places_of_ends(shape) for shape in table.shapes]
     for action, shape in enumerate(table.shape):
-        name, numbers = table.shapes[shape].name.lower(), table.numbers[action]
-        found: list[tuple[int, int]] = []
-        if name in SENDS and numbers:
-            found = [(int(numbers[0]), 1)]
-        elif name in ("recv", "irecv") and numbers:
-            found = [(int(numbers[0]), -1)]
-        elif name == "sendrecv" and len(table.shapes[shape].peers) == 2:
-            found = [(int(numbers[1]), 1), (int(numbers[3]), -1)]
+        found = [(int(table.numbers[action][place]), sign) for place, sign in places[shape]]
         # SimGrid writes MPI_ANY_SOURCE as it does MPI_PROC_NULL.
         if any(peer < 0 and sign < 0 for peer, sign in found):
             anywhere.add(action)
