@@ -92,7 +92,7 @@ class RoleSearch:
     ----------
     search : for the rules of their numbers, with the runs.
     features : of ranks, that distinguish the roles.
-    ends : of messages in larger runs, which both have to be there; None where they are not looked at.
+    ends : of messages in larger runs, which both have to be there; None where they are not checked.
     """
 
     def __init__(self, search: RuleSearch, features: str, ends: BothEnds | None = None) -> None:
