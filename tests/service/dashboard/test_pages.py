@@ -348,7 +348,6 @@ def test_a_page_of_a_thousand_nodes_asks_the_database_for_the_newest_placements_
     with running(tmp_path, learned=False, clusters=clusters) as daemon:
         daemon.clusters.note([Load(time.time(), f"b{k}", 0.5 + k / 3000, 90.0) for k in range(1, 1001)])
         daemon.views.refresh()
-        until(lambda: daemon.upkeep.history_restored)
         asked: list[str] = []
         real_store = daemon.store
 

@@ -370,6 +370,7 @@ def test_a_job_reported_before_the_daemon_has_caught_up_keeps_its_placement_and_
         ((500.4, 2000.4), (0.0, 2000.0)),
         ((0.3, 9.4), (6.0, 9.0)),  # its nodes booted first
         ((0.3, 99.4), (0.0, 60.0)),  # its epilog ran late
+        ((5.4, 64.4), (0.0, 60.0)),  # both
     ],
 )
 def test_a_run_is_learned_once_however_its_epilog_and_its_scheduler_differ_about_its_times(
