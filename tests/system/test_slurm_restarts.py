@@ -46,14 +46,20 @@ def run_of(slurm: Slurm, daemon: Daemon, job: int) -> RecordedRun:
     return found[0]
 
 
+def run_before(slurm: Slurm, hook: str, line: str) -> None:
+    """Let a line of shell run before the prolog or the epilog, each time that Slurm calls it."""
+    called, own = slurm.folder / f"metasched-{hook}", slurm.folder / f"own-{hook}"
+    called.rename(own)
+    called.write_text(f"#!/bin/sh\n{line}\nexec {own}\n")
+    called.chmod(0o755)
+
+
 def test_a_job_whose_epilog_was_killed_with_the_controller_is_learned_as_long_as_it_ran(
     site: tuple[Slurm, Daemon],
 ) -> None:
     slurm, daemon = site
-    real, begun = slurm.folder / "metasched-epilog", slurm.folder / "begun"
-    real.rename(slurm.folder / "own-epilog")
-    real.write_text(f"#!/bin/sh\necho >>{begun}\nsleep 6\nexec {slurm.folder}/own-epilog\n")
-    real.chmod(0o755)
+    begun = slurm.folder / "begun"
+    run_before(slurm, "epilog", f"echo >>{begun}; sleep 6")
     job = slurm.sbatch("-n1", MARK.format(500), script=b"#!/bin/sh\nsleep 0.5\n").job
     slurm.wait(begun.exists)
     time.sleep(2.0)
@@ -87,10 +93,8 @@ def test_jobs_whose_prolog_is_slow_are_learned_once_though_the_daemon_is_started
 ) -> None:
     """The prolog notes a start seconds after Slurm's, which tells of the same jobs when the daemon starts."""
     slurm, daemon = site
-    prolog, off = slurm.folder / "metasched-prolog", slurm.folder / "metasched.off"
-    prolog.rename(slurm.folder / "own-prolog")
-    prolog.write_text(f"#!/bin/sh\nsleep 4\nexec {slurm.folder}/own-prolog\n")
-    prolog.chmod(0o755)
+    off = slurm.folder / "metasched.off"
+    run_before(slurm, "prolog", "sleep 4")
     job = slurm.sbatch("-n1", MARK.format(500), script=b"#!/bin/sh\nsleep 1\n").job
     slurm.wait(lambda: run_of(slurm, daemon, job).learnable)
     daemon.stop()

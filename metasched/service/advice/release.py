@@ -60,9 +60,9 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
         else:
             released += 1
             _log.info("job %s of %s is no longer bound to %s", job.number, source.name, advice.answer.nodes)
-    # A job that has started or ended meanwhile could not be released, and need not be.
-    for number in {each.number for each in source.bound()} & failed.keys() if failed else ():
-        _log.warning("job %s of %s %s", number, source.name, failed[number])
+    if failed:  # A job that has started or ended meanwhile could not be released, and need not be.
+        for number in failed.keys() & {each.number for each in source.bound()}:
+            _log.warning("job %s of %s %s", number, source.name, failed[number])
     return released
 
 

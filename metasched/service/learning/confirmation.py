@@ -115,7 +115,7 @@ class Waiting:
                 runs[pending.uid] = pending
 
     def holds(self, job: EndedJob) -> bool:
-        """Whether this run of a job waits, whoever reported it: accounts of its start differ a little."""
+        """Whether this run of a job waits, whoever reported it: accounts of its times differ."""
         with self._lock:
             return any(
                 each.started is not None and same_run((each.started, each.ended), job.span)
