@@ -10,7 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from waiting import until
+
 from metasched.client.connection import ask
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 180.0
@@ -60,6 +64,24 @@ class Daemon:
     def ask(self, method: str, path: str, document: Any = None, *, token: str | None = None) -> Any:
         """Ask it something by its Unix socket."""
         return ask(self.socket, method, path, document, token=token)
+
+    def runs(self, *jobs: int) -> list[RecordedRun]:
+        """The stored runs of these of a scheduler's jobs, or of all that it has numbered, in the order of storing."""
+        with Store.open(self.database) as store:
+            numbered = [each for each in store.runs.all() if each.run.extra.get("job", "").isdigit()]
+        return [each for each in numbered if not jobs or int(each.run.extra["job"]) in jobs]
+
+    def learned(self, *jobs: int) -> dict[int, RecordedRun]:
+        """The runs of these jobs by their numbers, once each has one that may be learned from; none has two."""
+
+        def found() -> dict[int, RecordedRun] | None:
+            own = [each for each in self.runs(*jobs) if each.learnable]
+            by_job = {int(each.run.extra["job"]): each for each in own}
+            assert len(own) == len(by_job), own
+            return by_job if len(by_job) == len(jobs) else None
+
+        learned: dict[int, RecordedRun] = until(found, why=f"not all learned from: {jobs}", pause=0.3)
+        return learned
 
     @property
     def pid(self) -> int:

@@ -7,10 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from waiting import until
 
-from metasched.store.database.run_records import RecordedRun
-from metasched.store.database.store import Store
 from tests.system import real_slurm
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import BACKUP, Slurm
@@ -41,21 +38,6 @@ def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         daemon.stop()
 
 
-def runs(daemon: Daemon, job: int) -> list[RecordedRun]:
-    with Store.open(daemon.database) as store:
-        return [each for each in store.runs.all() if each.run.extra["job"] == str(job)]
-
-
-def learned(daemon: Daemon, job: int) -> float:
-    """How long the only run of a job took that was learned from (s), once there is one."""
-
-    def found() -> list[RecordedRun]:
-        return [each for each in runs(daemon, job) if each.learnable]
-
-    (only,) = until(found, why=f"job {job} was not learned from", pause=0.2)
-    return float(only.run.execution_time)
-
-
 def asked(daemon: Daemon) -> list[float]:
     """The problem sizes of the jobs that the hook asked about."""
     return [each["question"]["problem_size"] for each in daemon.ask("GET", "/v1/placements?limit=1000")]
@@ -83,15 +65,15 @@ def test_jobs_before_during_and_after_a_failover_are_asked_about_and_learned(slu
     slurm.kill()
     during = submitted(slurm, 103, 1.0)
     assert up(slurm) == {BACKUP}
-    assert 1.0 <= learned(daemon, during) < 4.0
-    assert 25.0 <= learned(daemon, across) < 28.0
+    assert 1.0 <= daemon.learned(during)[during].run.execution_time < 4.0
+    assert 25.0 <= daemon.learned(across)[across].run.execution_time < 28.0
     assert {each["cluster"] for each in daemon.ask("GET", "/v1/clusters")} == {"proof/old", "proof/new"}
     # Killed as a second copy of itself by the new controller, which did not know that it ran.
-    assert not [each for each in runs(daemon, unsaved) if each.learnable and each.run.execution_time < 4.0]
+    assert not [each for each in daemon.runs(unsaved) if each.learnable and each.run.execution_time < 4.0]
     assert asked(daemon).count(103) == 1
 
     slurm.resume()
     slurm.wait(lambda: len(up(slurm)) == 2)
     after = submitted(slurm, 104, 1.0)
-    assert 1.0 <= learned(daemon, after) < 4.0
+    assert 1.0 <= daemon.learned(after)[after].run.execution_time < 4.0
     assert asked(daemon).count(104) == 1

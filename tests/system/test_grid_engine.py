@@ -18,7 +18,6 @@ from command_line import call, status_of
 
 from metasched.doctor.grid_engine import settings_of
 from metasched.installation.cell import GLOBAL, assign
-from metasched.records import Run
 from metasched.schedulers.grid_engine.commands import GridEngineCommands
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
@@ -287,9 +286,9 @@ def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(
             cell.wait_for({*named, *worded, scripted, held, renamed, tasks})
             sized = {named[0]: 400, named[1]: 400, worded[0]: 500, worded[1]: 600}
             late = {scripted: 700, held: 300, renamed: 200}
-            runs = learned(daemon, [*sized, *late])
-            assert {job: runs[job].problem_size for job in (*sized, *late)} == sized | late
-            assert not {named[2], worded[2], deleted} & set(runs)
+            runs = daemon.learned(*sized, *late)
+            assert {job: runs[job].run.problem_size for job in (*sized, *late)} == sized | late
+            assert not daemon.runs(named[2], worded[2], deleted)
             placements: list[dict[str, Any]] = daemon.ask("GET", "/v1/placements?limit=1000")
             asked = {int(each["question"]["job"]): each for each in placements}
             assert {job: asked[job]["question"]["problem_size"] for job in sized} == sized
@@ -298,7 +297,7 @@ def test_jobs_are_placed_learned_and_settled_by_the_numbers_that_they_state(
             assert all(job == other for job, other in settled.items())
             assert {*named[:2], *worded[:2]} <= set(settled)
             advised = {job: asked[job]["answer"]["placement"]["nodes"] for job in sized}
-            assert mode == "shadow" or all(set(runs[job].nodes) == set(advised[job]) for job in sized)
+            assert mode == "shadow" or all(set(runs[job].run.nodes) == set(advised[job]) for job in sized)
     finally:
         daemon.stop()
 
@@ -337,20 +336,6 @@ def submit(cell: GridEngine, daemon: Daemon, count: int) -> list[int]:
     return jobs
 
 
-def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
-    """The runs of all these jobs, once all are known to have gone well."""
-    end = time.monotonic() + 150.0
-    while True:
-        with Store.open(daemon.database) as store:
-            # Without those that it was taught, and tasks of arrays.
-            numbered = [run for run in store.runs.learnable() if run.extra.get("job", "").isdigit()]
-            found = {int(run.extra["job"]): run for run in numbered}
-        if set(jobs) <= set(found):
-            return found
-        assert time.monotonic() < end, f"not learned from: {sorted(set(jobs) - set(found))}"
-        time.sleep(0.3)
-
-
 def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
     cell: GridEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,21 +348,21 @@ def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
     cell.hooks({"socket": daemon.socket, "nodes": "n[1-4]"})
     try:
         control = submit(cell, daemon, JOBS)
-        learned(daemon, control)
+        daemon.learned(*control)
         time.sleep(1.0)  # a run is stored a moment before it is learned
         judged = daemon.ask("GET", "/v1/status", token=admin)["verdict"]
         daemon.ask("PUT", "/v1/mode", {"mode": "act"}, token=admin)
         act = submit(cell, daemon, JOBS)
-        runs = learned(daemon, [*control, *act])
+        runs = daemon.learned(*control, *act)
         placements: list[dict[str, Any]] = daemon.ask("GET", "/v1/placements?limit=1000")
         released(cell, daemon)
     finally:
         daemon.stop()
-    plain = statistics.mean(runs[job].execution_time for job in control[-LAST:])
-    last = statistics.mean(runs[job].execution_time for job in act[-LAST:])
+    plain = statistics.mean(runs[job].run.execution_time for job in control[-LAST:])
+    last = statistics.mean(runs[job].run.execution_time for job in act[-LAST:])
     advised = {int(each["outcome"]["job"]): each["answer"]["placement"] for each in placements if each["outcome"]}
     errors = [
-        100 * abs(advised[job]["execution_time"] / runs[job].execution_time - 1.0)
+        100 * abs(advised[job]["execution_time"] / runs[job].run.execution_time - 1.0)
         for job in act[-LAST:]
         if advised.get(job)
     ]
@@ -386,12 +371,12 @@ def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
         f"last {LAST} {last:.2f} s, {1 - last / plain:.0%} less; mean PPE {statistics.mean(errors):.1f} %"
     )
     assert len(errors) == LAST
-    assert all(set(runs[job].nodes) == set(advised[job]["nodes"]) for job in act[-LAST:])
+    assert all(set(runs[job].run.nodes) == set(advised[job]["nodes"]) for job in act[-LAST:])
     assert last <= 0.75 * plain
     assert statistics.mean(errors) <= 25.0
     told = {int(number) for number in (cell.folder / "epilogs").read_text().split()}
     assert told & set(control)
-    assert all(set(runs[job].nodes) & {"n1", "n2"} for job in told & set(control))
+    assert all(set(runs[job].run.nodes) & {"n1", "n2"} for job in told & set(control))
 
 
 def released(cell: GridEngine, daemon: Daemon) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from metasched.node_names import unfold
 from metasched.schedulers.slurm.source import SlurmSource
@@ -68,11 +69,13 @@ def runs(daemon: Daemon) -> dict[int, RecordedRun]:
 
 def learned(daemon: Daemon, size: int) -> RecordedRun:
     """The run of a problem size, once it is learned from."""
-    end = time.monotonic() + 150.0
-    while (found := runs(daemon).get(size)) is None or not found.learnable:
-        assert time.monotonic() < end, f"not learned from: {size}"
-        time.sleep(0.2)
-    return found
+
+    def found() -> RecordedRun | None:
+        run = runs(daemon).get(size)
+        return run if run and run.learnable else None
+
+    learned: RecordedRun = until(found, why=f"not learned from: {size}", pause=0.2)
+    return learned
 
 
 def test_a_job_that_was_suspended_or_lost_nodes_is_kept_and_not_learned(site: tuple[Slurm, Daemon]) -> None:

@@ -109,16 +109,15 @@ def load(daemon: Daemon, **cpu: float) -> None:
 
 
 def run_of(daemon: Daemon, job: int) -> RecordedRun:
-    end = time.monotonic() + 150.0
-    while True:
-        with Store.open(daemon.database) as store:
-            found = [each for each in store.runs.all() if each.run.extra.get("job") == str(job)]
-        assert len(found) <= 1
-        # Until the scheduler has said how a job ended it is kept with status 0 and not learned from.
-        if found and (found[0].learnable or found[0].exit_status):
-            return found[0]
-        assert time.monotonic() < end, "the job was not reported"
-        time.sleep(0.2)
+    """The run of a job, once it is known how it ended: until then it has status 0 and is not learned from."""
+
+    def found() -> RecordedRun | None:
+        runs = daemon.runs(job)
+        assert len(runs) <= 1
+        return runs[0] if runs and (runs[0].learnable or runs[0].exit_status) else None
+
+    run: RecordedRun = until(found, why=f"job {job} was not reported", pause=0.2)
+    return run
 
 
 def test_jobs_go_to_the_least_loaded_nodes_and_are_learned_from(slurm: Slurm, daemon: Daemon) -> None:

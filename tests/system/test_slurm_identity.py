@@ -13,7 +13,6 @@ import pytest
 from waiting import until
 
 from metasched.schedulers.slurm.source import SlurmSource
-from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from tests.system import real_slurm
 from tests.system.real_daemon import Daemon
@@ -51,22 +50,6 @@ def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         daemon.stop()
 
 
-def runs(daemon: Daemon) -> dict[int, RecordedRun]:
-    with Store.open(daemon.database) as store:
-        return {int(each.run.extra["job"]): each for each in store.runs.all()}
-
-
-def learned(daemon: Daemon, jobs: set[int]) -> dict[int, RecordedRun]:
-    """The runs of jobs, once all are learned from."""
-    end = time.monotonic() + 150.0
-    while True:
-        found = {job: each for job, each in runs(daemon).items() if job in jobs and each.learnable}
-        if set(found) == jobs:
-            return found
-        assert time.monotonic() < end, f"not learned from: {sorted(jobs - set(found))}"
-        time.sleep(0.5)
-
-
 def outcomes(daemon: Daemon) -> dict[int, dict[str, Any]]:
     return {
         int(each["outcome"]["job"]): each for each in daemon.ask("GET", "/v1/placements?limit=1000") if each["outcome"]
@@ -85,7 +68,7 @@ def test_jobs_of_a_loop_that_end_in_any_order_each_keep_what_they_were(slurm: Sl
         assert submitted.job, submitted.said
         assert slurm.job(submitted.job).get("Comment") is None
         sizes[submitted.job] = ("cg" if number % 3 else "ft", size)
-    found = learned(daemon, set(sizes))
+    found = daemon.learned(*sizes)
     assert {job: (each.run.application, each.run.problem_size) for job, each in found.items()} == sizes
     assert {each.run.processors for each in found.values()} == {1}
     answer = outcomes(daemon)
@@ -116,16 +99,15 @@ def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes
                   ("salloc", "-n2", mark, "srun", "hostname")):  # fmt: skip
         subprocess.run(words, env=slurm.environment, check=True, capture_output=True, timeout=60)
     slurm.wait(lambda: not slurm.run("squeue", "--noheader"), 60.0)
-    learned(daemon, {ordinary})
+    daemon.learned(ordinary)
     until(
-        lambda: sum(each.learnable and each.run.application == "lu" for each in runs(daemon).values()) >= 6,
+        lambda: sum(each.learnable and each.run.application == "lu" for each in daemon.runs()) >= 6,
         20.0, "the marked array and the marked jobs with GPUs and with -c were not learned from", pause=0.5,
     )  # fmt: skip
     time.sleep(2.0)
-    found = {job: each for job, each in runs(daemon).items() if job >= ordinary and each.learnable}
+    found = [each for each in daemon.runs() if int(each.run.extra["job"]) >= ordinary and each.learnable]
     assert {
-        (each.run.application, each.run.problem_size, each.run.processors, each.run.settings.threads)
-        for each in found.values()
+        (each.run.application, each.run.problem_size, each.run.processors, each.run.settings.threads) for each in found
     } == {("cg", 400.0, 2, 1), ("lu", 7.0, 2, 1), ("lu", 8.0, 2, 2), ("lu", 11.0, 2, 1)}
     assert len(found) == 7
     assert {job for job in outcomes(daemon) if job >= ordinary} == {ordinary}
@@ -142,9 +124,9 @@ def test_a_job_that_says_nothing_is_not_taken_for_one_of_its_name_whose_comment_
     slurm.wait_for([silent, marked])
     # A job after them shows that both were looked at.
     after = slurm.sbatch("-n1", mark, script=b"#!/bin/sh\nsleep 0.3\n").job
-    found = learned(daemon, {marked, after})
+    found = daemon.learned(marked, after)
     assert {each.run.problem_size for each in found.values()} == {21.0}
-    assert silent not in runs(daemon)
+    assert not daemon.runs(silent)
     assert outcomes(daemon)[marked]["question"]["problem_size"] == 21.0
 
 
@@ -172,7 +154,7 @@ def test_a_job_on_gpus_is_learned_as_what_slurm_gave_it_whatever_its_comment_say
     unmanaged = slurm.sbatch("-wb1", "-pnew", "--comment=metasched:app=bt,n=11,gpu=h100", script=script)
     expected[unmanaged.job] = {"gpu": "h100"}
     assert len(expected) == 12
-    found = learned(daemon, set(expected))
+    found = daemon.learned(*expected)
     assert {job: dict(each.run.settings.parameters) for job, each in found.items()} == expected
 
 
@@ -211,11 +193,8 @@ def test_a_job_that_slurm_has_forgotten_holds_up_no_other(slurm: Slurm, daemon: 
     daemon.start()
     slurm.run_epilog("--tell")
     following = slurm.sbatch("-n1", "--comment=metasched:app=mg,n=7", script=b"#!/bin/sh\nsleep 0.2\n").job
-    learned(daemon, {following})
-    found = runs(daemon)
-    assert {job, cancelled} <= set(found)
-    assert not found[job].learnable
-    assert not found[cancelled].learnable
+    daemon.learned(following)
+    assert [each.learnable for each in daemon.runs(job, cancelled)] == [False, False]
     assert (daemon.folder / "daemon.log").read_text().count(f"job {job} of proof is not learned") == 1
 
 
@@ -227,15 +206,7 @@ def test_a_requeued_job_teaches_by_its_last_run_only(slurm: Slurm, daemon: Daemo
     time.sleep(first)
     slurm.run("scontrol", "requeue", str(job))
     slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
-    end = time.monotonic() + 150.0
-    while True:
-        with Store.open(daemon.database) as store:
-            own = store.runs.all(application="sp")
-        if any(each.learnable for each in own):
-            break
-        assert time.monotonic() < end, "the second run was not learned from"
-        time.sleep(0.5)
-    assert [each.run.execution_time < first for each in own if each.learnable] == [True]
+    assert daemon.learned(job)[job].run.execution_time < first
 
 
 def test_an_error_in_a_comment_is_told_in_one_line_and_the_job_accepted(slurm: Slurm, daemon: Daemon) -> None:
@@ -271,12 +242,12 @@ def test_a_job_that_nothing_marks_is_learned_although_the_daemon_is_killed_befor
 
         while True:  # until one is seen to wait: it may be confirmed at once
             job = slurm.sbatch("-n1", script=b"#!/bin/sh\nsleep 0.3 # cg.x 300\n").job
-            slurm.wait(lambda job=job: job in waiting() | set(runs(daemon)))
+            slurm.wait(lambda job=job: job in waiting() or daemon.runs(job))
             if job in waiting():
                 break
         daemon.kill()
         daemon.start()
-        assert learned(daemon, {job})[job].run.problem_size == 300
+        assert daemon.learned(job)[job].run.problem_size == 300
         assert outcomes(daemon)[job]["question"]["problem_size"] == 300
         assert waiting() == set()
     finally:

@@ -140,12 +140,12 @@ def test_the_daemon_learns_and_jobs_become_faster_than_without_the_hook(
                 jobs = submit_to_both(hooked, plain, played)
                 for cluster, numbers in jobs.items():
                     cluster.wait_for(numbers)
-                runs = learned(daemon, jobs[hooked])
+                runs = daemon.learned(*jobs[hooked])
                 placements = daemon.ask("GET", "/v1/placements?limit=1000")
         finally:
             daemon.stop()
         control = kept_by_epilog(plain)
-    judge([runs[job] for job in jobs[hooked]], placements, [control[job] for job in jobs[plain]])
+    judge([runs[job].run for job in jobs[hooked]], placements, [control[job] for job in jobs[plain]])
 
 
 def submit_to_both(hooked: Slurm, plain: Slurm, played: Path) -> dict[Slurm, list[int]]:
@@ -159,18 +159,6 @@ def submit_to_both(hooked: Slurm, plain: Slurm, played: Path) -> dict[Slurm, lis
             assert submitted.job, submitted.said
             numbers.append(submitted.job)
     return jobs
-
-
-def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
-    """The runs of all jobs by their number, once all are known to have gone well."""
-    end = time.monotonic() + 150.0
-    while True:
-        with Store.open(daemon.database) as store:
-            found = {int(run.extra["job"]): run for run in store.runs.learnable()}
-        if set(jobs) <= set(found):
-            return found
-        assert time.monotonic() < end, f"not learned from: {sorted(set(jobs) - set(found))}"
-        time.sleep(0.5)
 
 
 def judge(runs: list[Run], placements: list[dict[str, Any]], control: list[tuple[float, set[str]]]) -> None:

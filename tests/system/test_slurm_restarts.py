@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from metasched.store.database.run_records import RecordedRun
-from metasched.store.database.store import Store
 from tests.system import real_slurm
 from tests.system.placing_daemon import hooked
 from tests.system.real_daemon import Daemon
@@ -33,17 +33,11 @@ def site(tmp_path: Path) -> Iterator[tuple[Slurm, Daemon]]:
         yield slurm, daemon
 
 
-def run_of(slurm: Slurm, daemon: Daemon, job: int) -> RecordedRun:
+def run_of(daemon: Daemon, job: int) -> RecordedRun:
     """The run of a job, once its epilog has reported it."""
-    found: list[RecordedRun] = []
-
-    def known() -> bool:
-        with Store.open(daemon.database) as store:
-            found[:] = [each for each in store.runs.all() if each.run.extra["job"] == str(job)]
-        return bool(found)
-
-    slurm.wait(known, 120.0)
-    return found[0]
+    (run,) = until(lambda: daemon.runs(job), why=f"job {job} was not reported", pause=0.2)
+    assert isinstance(run, RecordedRun)
+    return run
 
 
 def run_before(slurm: Slurm, hook: str, line: str) -> None:
@@ -64,10 +58,8 @@ def test_a_job_whose_epilog_was_killed_with_the_controller_is_learned_as_long_as
     slurm.wait(begun.exists)
     time.sleep(2.0)
     slurm.restart()
-    run_of(slurm, daemon, job)
-    slurm.wait(lambda: run_of(slurm, daemon, job).learnable)
+    assert daemon.learned(job)[job].run.execution_time < 4.0  # not the 6 s of its epilog, twice
     assert begun.read_text().count("\n") == 2
-    assert run_of(slurm, daemon, job).run.execution_time < 4.0  # not the 6 s of its epilog, twice
     assert not (slurm.folder / "hooks" / f"start.{job}").exists()
 
 
@@ -80,11 +72,11 @@ def test_a_job_that_ended_while_the_controller_was_away_is_kept_and_not_learned(
     time.sleep(6.0)
     slurm.resume()
     later = slurm.sbatch("-n1", MARK.format(600), script=b"#!/bin/sh\nsleep 0.5\n").job
-    slurm.wait(lambda: run_of(slurm, daemon, later).learnable)
+    daemon.learned(later)
     slurm.wait_for([job])
-    kept = run_of(slurm, daemon, job)
+    kept = run_of(daemon, job)
     time.sleep(3.0)
-    assert not run_of(slurm, daemon, job).learnable
+    assert not run_of(daemon, job).learnable
     assert kept.run.execution_time > 5.0
 
 
@@ -96,13 +88,12 @@ def test_jobs_whose_prolog_is_slow_are_learned_once_though_the_daemon_is_started
     off = slurm.folder / "metasched.off"
     run_before(slurm, "prolog", "sleep 4")
     job = slurm.sbatch("-n1", MARK.format(500), script=b"#!/bin/sh\nsleep 1\n").job
-    slurm.wait(lambda: run_of(slurm, daemon, job).learnable)
+    daemon.learned(job)
     daemon.stop()
     off.touch()
     unreported = slurm.sbatch("-n1", MARK.format(600), script=b"#!/bin/sh\nsleep 0.5\n").job
     slurm.wait_for([unreported])
     off.unlink()
     daemon.start()
-    run_of(slurm, daemon, unreported)
-    with Store.open(daemon.database) as store:
-        assert sorted(each.run.extra["job"] for each in store.runs.all()) == [str(job), str(unreported)]
+    run_of(daemon, unreported)
+    assert [int(each.run.extra["job"]) for each in daemon.runs()] == [job, unreported]

@@ -43,8 +43,7 @@ def halo(n: int, steps: int, seed: int | None) -> Trace:
     )
 
 
-@pytest.mark.parametrize("steps", [1, 2])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("steps", "seed"), [(1, 0), (2, 1)])
 def test_waits_in_the_order_of_arrival_follow_no_rule(steps: int, seed: int) -> None:
     found = fit([halo(n, steps, seed) for n in COUNTS])
     assert {"irecv", "isend", "wait"} <= {*found.unruled}
