@@ -268,6 +268,7 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Kept]:
             with suppress(OSError):
                 fresh.unlink()
             unkept.append(json.dumps(job).encode())
+    _recover(state)
     kept = []
     for path in state.glob("ended.*.json"):
         with suppress(OSError):
@@ -275,6 +276,23 @@ def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Kept]:
             if stat.S_ISREG(there.st_mode):
                 kept.append((there.st_mtime, path))
     return unkept + [path for _, path in sorted(kept)]
+
+
+def _recover(state: Path) -> None:
+    """Keep what an epilog had written that was killed before it gave the file its name; what it had begun goes."""
+    for fresh in state.glob("ended.*.new"):
+        with suppress(OSError):
+            if time.time() - fresh.stat().st_mtime < 60.0:  # it may be at work
+                continue
+            path, whole = fresh.with_suffix("").with_suffix(".json"), True
+            try:
+                json.loads(fresh.read_bytes().decode())
+            except ValueError:
+                whole = False
+            if whole and not path.exists():  # else the epilog has run again
+                fresh.rename(path)
+            else:
+                fresh.unlink()
 
 
 def _put(path: Path, text: str) -> None:

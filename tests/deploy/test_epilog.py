@@ -239,6 +239,19 @@ def test_of_two_epilogs_of_one_job_neither_tears_what_the_other_keeps(
     assert not [*state.glob("*.new")]
 
 
+def test_what_a_killed_epilog_has_left_is_told_if_it_is_whole_and_goes(folder: Path) -> None:
+    left = {"17.5.0.99": '{"job": "17"}', "18.5.0.99": '{"job": "1', "2.5.0.99": '{"job": "2"}', "19.5.0.99": "{}"}
+    for name, text in left.items():
+        path = folder / "hooks" / f"ended.{name}.new"
+        path.write_text(text)
+        if name != "19.5.0.99":  # that of an epilog at work
+            os.utime(path, (1e9, 1e9))
+    with answering(lambda job: 200) as (address, answer):
+        run(folder, address, "--tell")
+    assert sorted(answer) == ["1", "17", "2", "3"]
+    assert [path.name for path in (folder / "hooks").glob("ended.*")] == ["ended.19.5.0.99.new"]
+
+
 @pytest.mark.parametrize("kind", ["full", "gone"])
 def test_a_job_that_cannot_be_kept_is_told_at_once(folder: Path, kind: str) -> None:
     start = {"SLURM_JOB_START_TIME": "1500"}
