@@ -50,7 +50,7 @@ def by_replay(application: Application, platform: Path, hosts: Path, relevant: b
             raise InputError(f"names {len(names)} hosts, {count} processes need {count}", where=str(hosts))
         sound(application, count)
         sample = sampled(application, count, FEW if relevant else 0)
-        weights, executed, phases = phases_of_sample(sample)
+        weights, executed, phases, _ = phases_of_sample(sample)
         computing, waiting = _spent(sample, phases, weights.size, platform, hosts)
         return Timed(
             phases_in_last(computing, waiting, executed, weights),

@@ -11,8 +11,8 @@ import numpy as np
 
 from metasched.arrays import Ints
 from metasched.signature.rules.expanding import Sample
+from metasched.signature.times.clocked_runs import phases_of_sample
 from metasched.signature.traces.exchanges import Exchanges, Operation
-from metasched.signature.traces.phases import located
 
 
 class MessageKind(NamedTuple):
@@ -32,25 +32,6 @@ class MessageKind(NamedTuple):
     local: bool
 
 
-def places_of_sample(sample: Sample) -> tuple[Ints, Ints]:
-    """Phase of each event of a sample, and which event of an execution of the phase it is."""
-    weights, phases = located([shapes for shapes, _ in sample.programs])
-    kept: list[tuple[Ints, Ints]] = []
-    for of, (_, chosen) in zip(phases, sample.programs, strict=True):
-        many = np.bincount(of, minlength=weights.size)
-        order = np.argsort(of, kind="stable")
-        within = np.zeros(of.size, dtype=np.int64)
-        within[order] = np.arange(of.size) - np.repeat(np.cumsum(many) - many, many)
-        execution = np.maximum(np.rint(many / weights).astype(np.int64), 1)
-        kept.append((of[chosen], (within % execution[of])[chosen]))
-    if not sample.roles:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return (
-        np.concatenate([kept[role][0] for role in sample.roles]),
-        np.concatenate([kept[role][1] for role in sample.roles]),
-    )
-
-
 def kinds_of(sample: Sample, found: Exchanges, per_node: int) -> tuple[list[MessageKind], Ints]:
     """The kinds of a sample's messages, and which of them each message is of, -1 where it has one end only.
 
@@ -59,7 +40,7 @@ def kinds_of(sample: Sample, found: Exchanges, per_node: int) -> tuple[list[Mess
     sample, found : the events, and the same as operations.
     per_node : processes on each node, in the order of their ranks.
     """
-    phases, places = places_of_sample(sample)
+    _, _, phases, places = phases_of_sample(sample)
     posts = np.flatnonzero((found.kind == Operation.send) | (found.kind == Operation.receive))
     posts = posts[found.sending[found.request[posts]]]
     message, event = found.message[found.request[posts]], found.event[posts]

@@ -15,8 +15,8 @@ from metasched.records import InputError
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_of
-from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of, places_of_sample
-from metasched.signature.times.clocked_runs import longest_of
+from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of
+from metasched.signature.times.clocked_runs import longest_of, phases_of_sample
 from metasched.signature.times.clocks import RENDEZVOUS, run
 from metasched.signature.times.costs import BlockCosts
 from metasched.signature.times.hardware import LABEL, assumed
@@ -216,7 +216,7 @@ class _Script:
         self.found, self.half, self.count = found, half, len(sample.trace.processes)
         table = sample.trace.table
         every = range(len(table.shape))
-        self.phases, self.places = places_of_sample(sample)
+        _, _, self.phases, self.places = phases_of_sample(sample)
         takes = np.array([round(1e9 * instruction_time * table.instructions(each)) for each in every], dtype=np.int64)
         self.sleeps = takes[found.action]
         self.common = self._common()

@@ -13,8 +13,8 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import Sample, sampled
 from metasched.signature.times.clocks import Clocks, run
 from metasched.signature.times.costs import Costs
+from metasched.signature.times.stretches import operations_once
 from metasched.signature.times.timed import PhaseTime, phases_in_last
-from metasched.signature.traces.exchanges import exchanges
 from metasched.signature.traces.phases import located
 
 #: Actions of all processes that clocks run through; longer loops are sampled, each in at least this many turns.
@@ -73,25 +73,36 @@ def composed(application: Application, count: int, costs_of: Callable[[Sample], 
     return runs
 
 
-def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints]:
-    """The weight of each phase, how often it is executed in the sample, and the phase of each event."""
-    weights, places = located([shapes for shapes, _ in sample.programs])
-    kept = [where[chosen] for where, (_, chosen) in zip(places, sample.programs, strict=True)]
-    fullest = max(range(len(places)), key=lambda role: places[role].size)
-    all_of, some_of = (np.bincount(each, minlength=weights.size) for each in (places[fullest], kept[fullest]))
+def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints, Ints]:
+    """The weight of each phase, and how often it is executed in the sample; the phase of each event, and its place.
+
+    The place is which event of an execution of the phase it is.
+    """
+    weights, phases = located([shapes for shapes, _ in sample.programs])
+    kept = []
+    for of, (_, chosen) in zip(phases, sample.programs, strict=True):
+        many = np.bincount(of, minlength=weights.size)
+        order = np.argsort(of, kind="stable")
+        within = np.zeros(of.size, dtype=np.int64)
+        within[order] = np.arange(of.size) - np.repeat(np.cumsum(many) - many, many)
+        execution = np.maximum(np.rint(many / weights).astype(np.int64), 1)
+        kept.append(np.stack([of, within % execution[of]])[:, chosen])
+    fullest = max(range(len(phases)), key=lambda role: phases[role].size)
+    all_of, some_of = (np.bincount(each, minlength=weights.size) for each in (phases[fullest], kept[fullest][0]))
     executed = weights * some_of / np.maximum(all_of, 1)
-    events = np.concatenate([kept[role] for role in sample.roles]) if sample.roles else np.zeros(0, dtype=np.int64)
-    return weights, executed, events
+    none = np.zeros((2, 0), dtype=np.int64)
+    of_events, places = np.concatenate([none, *(kept[role] for role in sample.roles)], axis=1)
+    return weights, executed, of_events, places
 
 
 def _clocked(
     application: Application, sample: Sample, costs_of: Callable[[Sample], Sequence[Costs]], final: bool = False
 ) -> list[ClockedRun]:
-    weights, executed, phases = phases_of_sample(sample)
+    weights, executed, phases, places = phases_of_sample(sample)
     pace, warnings = _pace(application, sample, executed, phases)
     try:
-        found = exchanges(sample.trace)
-        clocks = run(sample.trace, found, phases, costs_of(sample), pace)
+        found, times = operations_once(sample.trace, phases * (places.max(initial=0) + 1) + places)
+        clocks = run(sample.trace, found, phases, costs_of(sample), pace, times)
         return [ClockedRun(each, weights, executed, warnings) for each in clocks]
     except InputError:
         if final:
@@ -143,10 +154,4 @@ def _extended(some: ClockedRun, fewer: ClockedRun) -> ClockedRun:
         more + np.maximum(more - less, 0.0) * factor
         for more, less in ((some.clocks.computing, fewer.clocks.computing), (some.clocks.waiting, fewer.clocks.waiting))
     )
-    added = (computing - some.clocks.computing + waiting - some.clocks.waiting).sum(axis=1)
-    return ClockedRun(
-        Clocks(some.clocks.end + added, computing, waiting),
-        some.weights,
-        some.weights.astype(np.float64),
-        some.warnings,
-    )
+    return ClockedRun(Clocks(computing, waiting), some.weights, some.weights.astype(np.float64), some.warnings)

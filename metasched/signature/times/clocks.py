@@ -26,6 +26,8 @@ from metasched.signature.traces.trace import Trace
 WORK, SEND, RECEIVE, WAIT, COLLECTIVE = KINDS = tuple(int(each) for each in Operation)
 #: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
 RENDEZVOUS = 65_536.0
+#: Operations of all processes that each leaves by itself; all others are left at once.
+ONE_BY_ONE = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 
 
 @dataclass(frozen=True)
@@ -34,17 +36,25 @@ class Clocks:
 
     Parameters
     ----------
-    end : array of shape (processes,), when each has ended (s).
     computing, waiting : arrays of shape (processes, phases), seconds of work and of calls.
     """
 
-    end: Floats
     computing: Floats
     waiting: Floats
 
+    @property
+    def end(self) -> Floats:
+        """When each process has ended (s), an array of shape (processes,)."""
+        return np.asarray((self.computing + self.waiting).sum(axis=1))
+
 
 def run(
-    trace: Trace, found: Exchanges, phases: Ints, costs: Sequence[Costs], pace: Floats | None = None
+    trace: Trace,
+    found: Exchanges,
+    phases: Ints,
+    costs: Sequence[Costs],
+    pace: Floats | None = None,
+    times: Floats | None = None,
 ) -> list[Clocks]:
     """Run the operations of a trace on each of several machines.
 
@@ -54,12 +64,14 @@ def run(
     phases : of each event of the trace, its phase.
     costs : of work, messages and collective operations on each machine.
     pace : seconds of an instruction where they were measured, an array of shape (processes, phases), else 0.
+    times : how often each operation counts, an array of shape (operations,), the same for all from one operation of all
+        processes to the next, and once after the last; once if not given.
 
     Raises
     ------
     InputError : when processes wait for each other.
     """
-    return _Rounds(trace, found, phases, costs, pace).clocks()
+    return _Rounds(trace, found, phases, costs, pace, times).clocks()
 
 
 class _Links:
@@ -116,11 +128,18 @@ class _Rounds:
         before.
     departed, there_at : arrays of shape (messages,) and (messages, machines): whether each is on its way or there, and
         when it arrives (s).
-    worked, called : arrays of shape (processes, phases, machines): seconds of work, and of calls.
+    spent, counted : arrays of shape (2, processes, phases, machines): seconds of work, and of calls; those since the
+        last collective operation where some count several times, and those before as often as they count.
     """
 
     def __init__(
-        self, trace: Trace, found: Exchanges, phases: Ints, costs: Sequence[Costs], pace: Floats | None
+        self,
+        trace: Trace,
+        found: Exchanges,
+        phases: Ints,
+        costs: Sequence[Costs],
+        pace: Floats | None,
+        times: Floats | None,
     ) -> None:
         self.count, self.table, self.found = len(trace.processes), trace.table, found
         self.takes, self.busy = (
@@ -149,8 +168,10 @@ class _Rounds:
         #: Requests that are complete as soon as they are posted.
         self.instant = found.sending & self.eager[found.message]
         self.receiving = ~found.sending
-        self.worked, self.called = (np.zeros((self.count, number_of_phases, len(costs))) for _ in range(2))
+        self.counted, self.spent = (np.zeros((2, self.count, number_of_phases, len(costs))) for _ in range(2))
+        self.worked, self.called = self.spent
         self.phase = phases[found.event]
+        self.times = times
         self.target = np.where(found.half, found.source, found.target)
         self.resting, self.gathered = np.zeros(self.count, dtype=bool), 0
         #: Both ends of the messages that have departed in this round.
@@ -180,7 +201,7 @@ class _Rounds:
             name = self.table.shapes[self.table.shape[int(self.found.action[self.at[stuck]])]].name
             raise InputError(f"the processes wait for each other: process {stuck} in {name}")
         machines = range(len(self.meetings))
-        return [Clocks(*(each[..., one].copy() for each in (self.clock, self.worked, self.called))) for one in machines]
+        return [Clocks(*(self.counted + self.spent)[..., one]) for one in machines]
 
     def _work(self, working: Ints) -> Ints:
         step = self.at[working]
@@ -278,6 +299,10 @@ class _Rounds:
         self.clock[:] = ends
         np.maximum(free, self.clock, out=free, where=ends > 0)
         self.gathered = 0
+        if self.times is not None:
+            # What was done since the operation before counts as often as this one.
+            self.counted += self.times[self.at[0]] * self.spent
+            self.spent[:] = 0.0
         return everybody
 
 

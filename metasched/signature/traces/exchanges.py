@@ -30,6 +30,8 @@ class Operation(IntEnum):
 #: Calls that post a send; blocking ones wait for it.
 SENDS = {"send": True, "ssend": True, "bsend": True, "rsend": True, "isend": False, "issend": False, "ibsend": False}
 RECEIVES = {"recv": True, "irecv": False}
+#: Actions that are no operation of several processes.
+NO_OPERATIONS = {*SENDS, *RECEIVES, "sendrecv", *WITHOUT_DATA} - {"barrier"}
 #: Tag of messages that tell none.
 UNTAGGED = -1
 
@@ -126,8 +128,18 @@ def _read_alike(read: _Actions, shape: Shape, actions: Ints, numbers: list[tuple
         read.peers[actions, 0], read.peers[actions, 1], read.tags[actions, 0] = ranks_and_tag
     elif name in ("waitall", "waitany"):
         read.kinds[actions, 0], read.waitall[actions] = Operation.wait, name == "waitall"
-    elif not name.endswith(AMONG_SOME) and (name not in WITHOUT_DATA or name == "barrier"):
+    elif of_all(shape):
         read.kinds[actions, 0] = Operation.collective
+
+
+def of_all(shape: Shape) -> bool:
+    """Whether an action is an operation of all processes.
+
+    >>> of_all(Shape("barrier", 0)), of_all(Shape("barrier_on", 1)), of_all(Shape("send", 4))
+    (True, False, False)
+    """
+    name = shape.name.lower()
+    return name not in NO_OPERATIONS and not name.endswith(AMONG_SOME)
 
 
 def _bytes_of(count: Floats, of: Floats | None) -> Floats:
