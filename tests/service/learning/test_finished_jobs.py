@@ -602,6 +602,23 @@ def test_a_job_whose_scheduler_is_never_asked_has_its_energy_too(tmp_path: Path)
         assert [each.run.energy for each in here.learned] == [pytest.approx(300.0 * 9.0)]
 
 
+def test_the_first_meter_that_sees_the_same_of_all_nodes_of_a_job_tells_its_energy(tmp_path: Path) -> None:
+    def seeing(fault: str = "", **nodes: tuple[str, float]) -> PowerHistory:
+        drawn = {
+            node: Drawn(covers, np.array([NOW, NOW + 9.0]), np.array([watts])) for node, (covers, watts) in nodes.items()
+        }
+        meter: Any = SimpleNamespace(drawn=lambda start, end: (drawn, fault))
+        found: PowerHistory = meter
+        return found
+
+    one, mixed = seeing("gone", n1=("node", 7.0)), seeing(n1=("node", 7.0), n2=("processors", 7.0))
+    whole, later = seeing(n1=("node", 300.0), n2=("node", 100.0)), seeing(n1=("node", 7.0), n2=("node", 7.0))
+    with site(tmp_path) as here:
+        here.jobs.energies.meters = (one, mixed, whole, later)
+        here.jobs.take(replace(job(), nodes=("n1", "n2")))
+        assert [each.run.energy for each in here.learned] == [pytest.approx(400.0 * 9.0)]
+
+
 def test_a_job_reported_by_its_epilog_and_its_scheduler_is_one_job_on_its_node(tmp_path: Path) -> None:
     scheduler = Scheduler("c", {"7": WELL, "8": WELL}, ended=[job(7)])
     with site(tmp_path, scheduler) as here:
