@@ -10,7 +10,7 @@ from metasched.predictors.energy import metered_runs
 from metasched.predictors.formulas import published, sorted_list
 from metasched.predictors.memory import calibration
 from metasched.predictors.porting import factors
-from metasched.predictors.robust import known_runs, learning, model, shared_scaling
+from metasched.predictors.robust import far_off, known_runs, learning, model, shared_scaling
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,9 @@ from metasched.predictors.robust import known_runs, learning, model, shared_scal
         ("models", f"If no load varied, the median is {model.ALONE_UNVARIED:g}"),
         ("models", f"Student t distribution with {word(gaussian_process.DEGREES)} degrees of freedom"),
         ("models", f"times {model.TAILS} for the tails"),
+        ("models", f"at most one in {word(far_off.SET_ASIDE)}, the one that the others predict worst"),
+        ("models", f"if its weight is below {far_off.FAR_OFF:g} of that of the median run"),
+        ("models", f"Where runs differ in settings it is {far_off.FAR_OFF_UNDER_SETTINGS:g}"),
         ("models", f"estimated in turn, {word(model.ROUNDS)} times"),
         ("models", f"from {word(learning.AT_ONCE)} runs on, the scales only after every "
                    f"{'tenth' if learning.REVISIT == 10 else learning.REVISIT}"),

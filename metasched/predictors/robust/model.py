@@ -32,6 +32,7 @@ from metasched.predictors.gaussian_process import (
 )
 from metasched.predictors.memory.setting_columns import SettingColumns
 from metasched.predictors.robust.effects import Effects
+from metasched.predictors.robust.far_off import first_weights
 from metasched.predictors.robust.formula_text import texts
 from metasched.predictors.robust.loads import Loads
 from metasched.predictors.robust.shared_scaling import sharing
@@ -138,6 +139,8 @@ class Model:
         scales = scales if scales is not None and len(scales.lengths) == sample.points.shape[1] else prior.medians
         formula = Structure.around(sample.runs, sample.effects, sample.rows)
         expected, spreads = formula.vector, formula.spreads
+        if sample.alone:
+            weights = first_weights(sample.process(formula, prior.medians, weights), settings=bool(formula.powers))
         for turn in range(rounds):
             noise, extra = 1.0 / weights, sample.disturbed(formula)
             slopes, kin = sample.left_by(formula)[0], sample.kinship(formula, scales, noise, extra)
@@ -406,11 +409,9 @@ class _Sample:
         loads = Loads.of(runs.at(np.flatnonzero(platform == 0)) if 0 in platform else runs)
         points = np.log(np.stack([runs.problem_size, runs.processors], axis=1))
         columns = SettingColumns.of(settings, points[:, 1])
-        rows = (
-            columns.filled(columns.rows(settings, learned=True), points[:, 1])
-            if columns.columns
-            else np.empty((len(runs), 0))
-        )
+        rows: Floats = np.empty((len(runs), 0))
+        if columns.columns:
+            rows = columns.filled(columns.rows(settings, learned=True), points[:, 1])
         points = np.hstack([points, rows])
         chosen = well_chosen(points)
         whole, cpu_spread, bandwidth_spread = loads.filled(runs.at(chosen))

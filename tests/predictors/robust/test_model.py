@@ -124,6 +124,7 @@ def test_one_wild_run_does_not_bend_the_model(monkeypatch: pytest.MonkeyPatch) -
 
     resistant = moved()
     monkeypatch.setattr("metasched.predictors.robust.model.FEWEST_WEIGHED", 1000)
+    monkeypatch.setattr("metasched.predictors.robust.far_off.SET_ASIDE", 1000)
     assert resistant < 0.5 * moved()
 
 
