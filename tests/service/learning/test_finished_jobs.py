@@ -604,9 +604,8 @@ def test_a_job_whose_scheduler_is_never_asked_has_its_energy_too(tmp_path: Path)
 
 def test_the_first_meter_that_sees_the_same_of_all_nodes_of_a_job_tells_its_energy(tmp_path: Path) -> None:
     def seeing(fault: str = "", **nodes: tuple[str, float]) -> PowerHistory:
-        drawn = {
-            node: Drawn(covers, np.array([NOW, NOW + 9.0]), np.array([watts])) for node, (covers, watts) in nodes.items()
-        }
+        edges = np.array([NOW, NOW + 9.0])
+        drawn = {node: Drawn(covers, edges, np.array([watts])) for node, (covers, watts) in nodes.items()}
         meter: Any = SimpleNamespace(drawn=lambda start, end: (drawn, fault))
         found: PowerHistory = meter
         return found
