@@ -284,15 +284,13 @@ def _recover(state: Path) -> None:
         with suppress(OSError):
             if time.time() - fresh.stat().st_mtime < 60.0:  # it may be at work
                 continue
-            path, whole = fresh.with_suffix("").with_suffix(".json"), True
-            try:
+            path = fresh.with_suffix("").with_suffix(".json")
+            with suppress(ValueError):
                 json.loads(fresh.read_bytes().decode())
-            except ValueError:
-                whole = False
-            if whole and not path.exists():  # else the epilog has run again
-                fresh.rename(path)
-            else:
-                fresh.unlink()
+                if not path.exists():  # else the epilog has run again
+                    fresh.rename(path)
+                    continue
+            fresh.unlink()
 
 
 def _put(path: Path, text: str) -> None:

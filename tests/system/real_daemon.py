@@ -66,10 +66,10 @@ class Daemon:
         return ask(self.socket, method, path, document, token=token)
 
     def runs(self, *jobs: int) -> list[RecordedRun]:
-        """The stored runs of these of a scheduler's jobs, or of all that it has numbered, in the order of storing."""
+        """The stored runs of these of a scheduler's jobs, by default all, in the order of storing."""
+        numbers = {str(job) for job in jobs}
         with Store.open(self.database) as store:
-            numbered = [each for each in store.runs.all() if each.run.extra.get("job", "").isdigit()]
-        return [each for each in numbered if not jobs or int(each.run.extra["job"]) in jobs]
+            return [each for each in store.runs.all() if not jobs or each.run.extra.get("job") in numbers]
 
     def learned(self, *jobs: int) -> dict[int, RecordedRun]:
         """The runs of these jobs by their numbers, once each has one that may be learned from; none has two."""

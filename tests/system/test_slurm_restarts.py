@@ -35,8 +35,8 @@ def site(tmp_path: Path) -> Iterator[tuple[Slurm, Daemon]]:
 
 def run_of(daemon: Daemon, job: int) -> RecordedRun:
     """The run of a job, once its epilog has reported it."""
-    (run,) = until(lambda: daemon.runs(job), why=f"job {job} was not reported", pause=0.2)
-    assert isinstance(run, RecordedRun)
+    runs: list[RecordedRun] = until(lambda: daemon.runs(job), why=f"job {job} was not reported", pause=0.2)
+    (run,) = runs
     return run
 
 
@@ -96,4 +96,4 @@ def test_jobs_whose_prolog_is_slow_are_learned_once_though_the_daemon_is_started
     off.unlink()
     daemon.start()
     run_of(daemon, unreported)
-    assert [int(each.run.extra["job"]) for each in daemon.runs()] == [job, unreported]
+    assert [each.run.extra["job"] for each in daemon.runs()] == [str(job), str(unreported)]

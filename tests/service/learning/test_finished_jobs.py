@@ -603,12 +603,10 @@ def test_a_job_whose_scheduler_is_never_asked_has_its_energy_too(tmp_path: Path)
 
 
 def test_the_first_meter_that_sees_the_same_of_all_nodes_of_a_job_tells_its_energy(tmp_path: Path) -> None:
-    def seeing(fault: str = "", **nodes: tuple[str, float]) -> PowerHistory:
+    def seeing(fault: str = "", **nodes: tuple[str, float]) -> Any:
         edges = np.array([NOW, NOW + 9.0])
         drawn = {node: Drawn(covers, edges, np.array([watts])) for node, (covers, watts) in nodes.items()}
-        meter: Any = SimpleNamespace(drawn=lambda start, end: (drawn, fault))
-        found: PowerHistory = meter
-        return found
+        return SimpleNamespace(drawn=lambda start, end: (drawn, fault))
 
     one, mixed = seeing("gone", n1=("node", 7.0)), seeing(n1=("node", 7.0), n2=("processors", 7.0))
     whole, later = seeing(n1=("node", 300.0), n2=("node", 100.0)), seeing(n1=("node", 7.0), n2=("node", 7.0))
