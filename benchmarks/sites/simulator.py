@@ -30,6 +30,13 @@ class Snapshot:
     free: int
 
 
+class InOrder(Queue):
+    """A queue without backfill: nobody starts before the first in line."""
+
+    def _fill(self, now: float) -> list[int]:
+        return []
+
+
 @dataclass
 class Place:
     """A site with its queue."""
@@ -83,7 +90,9 @@ class Grid:
         self.jobs, self.now = jobs, 0.0
         until = float(jobs.arrival[-1]) + 40_000.0
         self.places = [
-            Place(model, number, own_jobs(seed, number, until), Queue(model.processors, None if model.backfills else 0))
+            Place(
+                model, number, own_jobs(seed, number, until), (Queue if model.backfills else InOrder)(model.processors)
+            )
             for number, model in enumerate(SITES)
         ]
         self._events: list[tuple[float, int, str, int, int]] = []

@@ -61,7 +61,7 @@ class BackfillOrder:
         del self._jobs[place], self._processors[place], self._holds[place]
 
     def fitting(
-        self, free: int, extra: int, patience: float, *, first: int = -1, least: int = 1, depth: int | None = None
+        self, free: int, extra: int, patience: float, *, first: int = -1, least: int = 1
     ) -> tuple[list[int], int]:
         """The jobs that start, one after the other, without delaying a reservation.
 
@@ -72,7 +72,6 @@ class BackfillOrder:
         patience : how long the others may be held (s).
         first : the job that the reservation is for.
         least : processors of the smallest job; with fewer nothing more fits.
-        depth : how many jobs are considered, all where None.
 
         Returns
         -------
@@ -80,10 +79,9 @@ class BackfillOrder:
         """
         begun: list[int] = []
         jobs, processors, holds = self._jobs, self._processors, self._holds
-        most = len(jobs) if depth is None else min(depth, len(jobs))
         place, step = 0, FEW
-        while place < most and free >= least:
-            end = min(place + step, most)
+        while place < len(jobs) and free >= least:
+            end = min(place + step, len(jobs))
             near = range(place, end) if not place else self._possible(place, end, free, extra, patience)
             for each in near:
                 width = processors[each]

@@ -37,7 +37,6 @@ class Backfilling:
     Parameters
     ----------
     processors : of the cluster.
-    depth : how many waiting jobs are tried for backfill at a time, all where None (``bf_max_job_test`` of Slurm).
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class Backfilling:
     ([0, 2], 0)
     """
 
-    def __init__(self, processors: int, depth: int | None = None) -> None:
+    def __init__(self, processors: int) -> None:
         self.free = processors
         self.started: dict[int, float] = {}
         self.width: dict[int, int] = {}
@@ -73,7 +72,6 @@ class Backfilling:
         self._widths: dict[int, int] = {}  # how many wait for each number of processors
         self._shadow, self._extra = -1.0, 0  # when the first in line starts, and what it leaves
         self._changed = True
-        self._depth = depth
 
     def copy(self) -> Self:
         """An independent copy of the cluster."""
@@ -188,21 +186,20 @@ class Backfilling:
 
     def _reserve(self, now: float) -> None:
         """The reservation of the first pending job: its start (s) and the processors that it leaves free."""
-        first, free, shadow, width = self.width[self._line[0][1]], self.free, -1.0, self.width
+        first, free, shadow, width = self.width[self._line[0][1]], self.free, math.inf, self.width
         for end, job in self._expected:
-            if shadow >= 0 and end > shadow:
+            if end > shadow:
                 break
             free += width[job]
-            if shadow < 0 and free >= first:
+            if free >= first:
                 shadow = max(end, now)
         self._shadow, self._extra = shadow, free - first
 
     def _fill(self, now: float) -> list[int]:
         """Backfill: start the jobs that do not delay the reservation."""
         begun, extra = self._backfill.fitting(
-            self.free, self._extra, self._shadow - now, first=self._line[0][1], least=min(self._widths),
-            depth=self._depth,
-        )  # fmt: skip
+            self.free, self._extra, self._shadow - now, first=self._line[0][1], least=min(self._widths)
+        )
         for job in begun:
             self._start(job, now)
         self._extra, self._changed = extra, False

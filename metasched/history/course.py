@@ -139,12 +139,12 @@ class _Led:
     def _reservation(self) -> tuple[float, int]:
         """How long it takes until the first in line starts at the latest (s), and the processors that it leaves."""
         processors = self._queue.processors
-        first, free, at = processors[self._first], self._free, -1.0
+        first, free, at = processors[self._first], self._free, math.inf
         for end, job in self._expected:
-            if at >= 0 and end > at:
+            if end > at:
                 break
             free += processors[job]
-            if at < 0 and free >= first:
+            if free >= first:
                 at = max(end, self._now)
         return at - self._now, free - first
 

@@ -45,8 +45,8 @@ class JoinedQueue:
 
         Parameters
         ----------
-        cluster : the queue at present, without a bound on how many jobs are tried for backfill. Since it was last asked
-            for this time, jobs may only have joined it, at the end of the line.
+        cluster : the queue at present. Since it was last asked for this time, jobs may only have joined it, at the end
+            of the line.
         job, now : the number of the job that joined last, and the time (s).
         """
         if now != self._now:
