@@ -139,7 +139,7 @@ class Sites:
     def links(self) -> dict[str, SiteLink]:
         """The link to each site where it is known: as probes, other paths and transfers show it, else as configured."""
         configured = {name: table.bandwidth for name, table in self.tables.items()}
-        return self.sent.links(configured, self.paths.derived(self._here, [*self.tables]) if self._here else {})
+        return self.sent.links(configured, self.paths.derived(self._here, [*self.tables]))
 
     def measured(self, site: str, links: Mapping[str, Probe]) -> list[str]:
         """Note what the agent of a site has measured of the links from there to others.

@@ -74,7 +74,7 @@ class Outcomes:
         """Look for a job in the queue of its site; whether the site answers."""
         try:
             found = self._client.ask(table, "GET", job.wait_path)
-        except DeniedError:  # of a token that has expired, for example
+        except (DeniedError, RuntimeError):  # of a token that has expired, for example
             return False
         except InputError:
             now, begun = self._now(), job.submitted_at or 0.0
@@ -93,8 +93,6 @@ class Outcomes:
             elif now - job.missed_at > NEVER_SEEN:
                 self._sent.forgotten(job)
             return True
-        except RuntimeError:
-            return False
         if isinstance(found, dict):
             self._sent.seen(job, running=found.get("state") == "running")
         return True

@@ -125,11 +125,10 @@ class _Attempt:
 
     def leave(self) -> str:
         """Ask whether a job that was submitted should go, which the daemon then notes."""
-        try:
+        known = None
+        with _may_be_forgotten():
             known = self._ask("GET", self._path, None)
-        except DeniedError:
-            raise
-        except InputError:
+        if known is None:
             self._save(None)
             return "the grid's daemon knows nothing of it"
         if known["state"] == "chosen" and self._job.job:  # the report of its submission was lost, or is on its way
@@ -172,12 +171,9 @@ class _Attempt:
 
     def submit(self) -> str:
         """Submit a job that is gone elsewhere, held."""
-        try:
+        sites = [{"site": self._job.site, "partition": ""}]  # where it is forgotten there, but not here
+        with _may_be_forgotten():
             sites = self._ask("POST", f"{self._path}/withdrawal", {})["sites"]
-        except DeniedError:
-            raise
-        except InputError:  # forgotten there, but not here
-            sites = [{"site": self._job.site, "partition": ""}]
         for each in sites:
             known = self._job.unclear
             # If this is killed before the number is known, the site may hold the job.

@@ -109,4 +109,8 @@ def test_an_answer_of_another_format_is_understood_nowhere(spoken: Any) -> None:
         with pytest.raises(ValueError, match="format"):
             read(answer(placement(), format=spoken), "east")
     assert runs_known({"format": spoken, "runs": 7}) is None
-    assert runs_known({"format": 1, "runs": 7}) == 7
+
+
+def test_only_a_whole_number_of_runs_is_one() -> None:
+    found = [runs_known({"format": 1, "runs": runs}) for runs in (7, 0, -1, True, 7.0, None)]
+    assert found == [7, 0, None, None, None, None]
