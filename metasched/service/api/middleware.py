@@ -69,12 +69,12 @@ class Gate:
             if length.isdigit() and int(length[:20]) > self._most_bytes:
                 raise TooLargeError
             if scope["method"] in WITH_BODY and scope["path"].startswith(INTERFACE) and not _is_json(heads):
-                status = 415
-                await _refuse(send, 415, b"the request is not said to be JSON, expected Content-Type: application/json")
+                await _refuse(
+                    noted, 415, b"the request is not said to be JSON, expected Content-Type: application/json"
+                )
             elif scope["path"] == LOADS and scope["method"] == "POST":
                 if self._batches and self._lag.busy:
-                    status = 503
-                    await _refuse(send, 503, b"too busy for samples, send them again later")
+                    await _refuse(noted, 503, b"too busy for samples, send them again later")
                 else:
                     self._batches += 1
                     try:

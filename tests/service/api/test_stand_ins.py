@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastapi import HTTPException
+from starlette.requests import ClientDisconnect
 
 from metasched import __version__
 from metasched.service.api import middleware, observations, status
@@ -148,8 +150,8 @@ def test_an_agent_sends_loads_of_its_own_node_alone(role: str, node: str, refuse
 class Behind:
     """What stands behind the gate: reads the whole body, and answers or fails."""
 
-    def __init__(self, fails: bool = False) -> None:
-        self.fails, self.bodies = fails, []
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error, self.bodies = error, []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         body, more = b"", True
@@ -157,8 +159,8 @@ class Behind:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
         self.bodies.append(body)
-        if self.fails:
-            raise LookupError("behind")
+        if self.error:
+            raise self.error
         scope["route"] = SimpleNamespace(path="/v1/{x}")
         await send({"type": "http.response.start", "status": 201, "headers": []})
         await send({"type": "http.response.body", "body": b"done"})
@@ -244,15 +246,21 @@ def test_a_request_is_let_through_or_refused_and_counted_by_its_route(
     assert counted == ([(method, "/v1/{x}", 201)] if answer is DONE else [("", "other", answer[0]["status"])])
 
 
-def test_what_fails_behind_the_gate_is_counted_as_a_failure() -> None:
+@pytest.mark.parametrize(
+    ("error", "status", "raised"),
+    [(LookupError("behind"), 500, pytest.raises(LookupError)), (ClientDisconnect(), 400, nullcontext())],
+)
+def test_what_fails_behind_the_gate_is_counted_as_a_failure_and_raised_unless_its_client_went(
+    error: Exception, status: int, raised: AbstractContextManager[object]
+) -> None:
     counted = []
     metrics: Any = SimpleNamespace(answered=lambda *given: counted.append(given[:3]))
-    gate = middleware.Gate(Behind(fails=True), 10, metrics, SimpleNamespace(busy=False))  # type: ignore[arg-type]
+    gate = middleware.Gate(Behind(error), 10, metrics, SimpleNamespace(busy=False))  # type: ignore[arg-type]
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b""}
 
     scope = {"type": "http", "method": "POST", "path": "/v1/loads", "headers": [(b"content-type", b"application/json")]}
-    with pytest.raises(LookupError, match="behind"):
+    with raised:
         asyncio.run(gate(scope, receive, receive))  # type: ignore[arg-type]
-    assert (counted, gate._batches) == ([("", "other", 500)], 0)
+    assert (counted, gate._batches) == ([("", "other", status)], 0)
