@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from metasched.arrays import Floats
 from metasched.records import InputError
@@ -69,9 +70,7 @@ class FailureRate:
         """The quantile of the rate (failures per second and node) at probability ``share``."""
         if math.isinf(self.shape):
             return self.mean
-        from scipy.stats import gamma
-
-        return float(gamma.ppf(share, self.shape)) * self.mean / self.shape
+        return float(scipy.special.gammaincinv(self.shape, share)) * self.mean / self.shape
 
     def success(self, duration: float, nodes: float) -> float:
         """Probability that none of ``nodes`` nodes fails within a duration (s), averaged over the rate's distribution.

@@ -15,8 +15,7 @@ from functools import partial
 # Models load what they need of scipy when they first need it: not while a hook waits for its answer.
 import scipy.linalg
 import scipy.optimize
-import scipy.special
-import scipy.stats  # noqa: F401
+import scipy.special  # noqa: F401
 
 from metasched import __version__
 from metasched.history.problem_sizes import SizeRule

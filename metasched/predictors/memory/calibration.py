@@ -94,7 +94,7 @@ class Calibration:
         if n >= 9 and rank <= n:
             return float(np.partition(self.scores, rank - 1)[rank - 1])
         spread = math.sqrt((PRIOR_SCORE**2 + sum(score * score for score in self.scores)) / (n + 1))
-        cautious = spread * float(scipy.stats.t.ppf(0.5 + level / 2, df=n + 1))
+        cautious = spread * float(scipy.special.stdtrit(n + 1, 0.5 + level / 2))
         return max(cautious, *self.scores) if self.scores else cautious
 
     def ends(self, prediction: Floats, spread: Floats | float, level: float) -> tuple[Floats, Floats]:
