@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -339,6 +340,7 @@ def test_where_the_prolog_could_not_note_the_start_that_of_slurm_counts(
     assert found == ([] if start is None else [start])
 
 
+@cache
 def pythons() -> list[str]:
     """Interpreters of this machine from 3.6 on: those on the path, and those that pyenv has installed."""
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
