@@ -289,6 +289,13 @@ def clocks_of(predictor: Predictor) -> tuple[float, float] | None:
     return found
 
 
+def usual_clock(predictor: Predictor) -> float | None:
+    """The clock (MHz) of a predictor's answers where none is requested; None if its runs were not at several."""
+    clocks = clocks_of(predictor)
+    found: float | None = None if clocks is None or clocks[0] == clocks[1] else getattr(predictor, "usual_clock", None)
+    return found
+
+
 def clock_spread(
     predictor: Predictor,
     beside: float | None,

@@ -17,7 +17,7 @@ from metasched.cli.models.sorted_lists import list_document, show_list
 from metasched.cli.written_files import WRITTEN
 from metasched.fitting import unfitted
 from metasched.plain_numbers import number_of, plain
-from metasched.predictors.abilities import by_process, check_depends, energy_predictor
+from metasched.predictors.abilities import by_process, check_depends, energy_predictor, usual_clock
 from metasched.predictors.contract import Learned, Predictor
 from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.load_doubt import Expected, LoadDoubt, predict_expected
@@ -167,12 +167,15 @@ def predict(
         joules = energy_by_hardware(found, read_entry(entry), processors * settings.threads, per_node)
         found = replace(found, warnings=(*found.warnings, *joules.warnings))
     taken = [f"CPU {available_cpu:.3g}"] * (not cpus) + [f"{plain(available_bandwidth)} Mbit/s"] * (not links)
+    clock = usual_clock(known) if frequency is None else None
     if as_json:
         loads = {"available_cpu": available_cpu, "available_bandwidth": available_bandwidth}
         measured: dict[str, Any] = {}
         if joules is not None:
             measured["energy"] = {"value": joules.execution_time, "interval": joules.interval.as_dict()}
             measured["power"] = joules.execution_time / found.execution_time
+        if clock is not None:
+            measured["frequency"] = clock
         output.print_json(found.as_dict() | measured | ({"loads": loads} if taken else {}))
         return
     low, high = found.interval.low, found.interval.high
@@ -186,6 +189,8 @@ def predict(
     if taken:
         varying = "" if doubt is None else "; the interval includes how much loads vary"
         output.say(f"with {' and '.join(taken)}, the usual value{'s' * (len(taken) > 1)} of the runs{varying}")
+    if clock is not None:
+        output.say(f"at {clock:g} MHz, the usual clock of the runs")
     output.say(f"model: {found.model}")
     output.warn(found.warnings)
 

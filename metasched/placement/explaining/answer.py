@@ -11,7 +11,7 @@ from metasched.placement.explaining.documents import infeasible_document, rankin
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
-from metasched.predictors.abilities import all_under
+from metasched.predictors.abilities import all_under, usual_clock
 from metasched.predictors.contract import Predictor
 from metasched.records import Settings
 
@@ -48,5 +48,16 @@ def answer_document(
         ranking = rank(clusters, predictors, replace(question, settings=chosen))
     except InfeasibleError as error:
         return infeasible_document(application, question.problem_size, error)
-    ranking = replace(ranking, warnings=(*refused, *ranking.warnings))
+    clocks = () if settings.frequency or frequencies else _usual_clocks(predictors)
+    ranking = replace(ranking, warnings=(*refused, *clocks, *ranking.warnings))
     return ranking_document(application, question.problem_size, ranking, settings)
+
+
+def _usual_clocks(predictors: Mapping[str, Predictor]) -> tuple[str, ...]:
+    """The clocks that a ranking is for where none is requested and models have learned several, in words."""
+    usual = {cluster: usual_clock(predictor) for cluster, predictor in predictors.items()}
+    return tuple(
+        f"no clock is requested: times on {cluster} are those at {clock:g} MHz, the usual clock of its runs"
+        for cluster, clock in usual.items()
+        if clock is not None
+    )

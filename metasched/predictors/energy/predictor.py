@@ -287,6 +287,12 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         return None if clock is None else (clock.least, clock.most)
 
     @property
+    def usual_clock(self) -> float | None:
+        """The median of the learned clocks (MHz), which answers are for where none is requested; None without any."""
+        clock = self.state.clock
+        return None if clock is None else clock.reference
+
+    @property
     def layouts(self) -> frozenset[tuple[int | None, int]]:
         """Processes per node and threads of the runs learned, where they differ."""
         return self.times.layouts

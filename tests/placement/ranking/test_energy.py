@@ -357,6 +357,15 @@ def test_the_command_line_asks_for_least_energy(
     assert best["power"] == pytest.approx(best["energy"] / best["execution_time"])
     shown = answered(capsys, *asked)[1]
     assert "MHz" in shown
+    usual = "no clock is requested: times on c are those at"
+    assert usual not in answered(capsys, *asked)[2]
+    assert f"{usual} {learned.usual_clock:g} MHz, the usual clock of its runs" in answered(capsys, *common)[2]
+    one = ("predict", str(tmp_path / "a.json"), "--problem-size", "900", "--processors", "4")
+    assert f"at {learned.usual_clock:g} MHz, the usual clock of the runs" in call(capsys, *one)[1]
+    assert json.loads(call(capsys, *one, "--json")[1])["frequency"] == learned.usual_clock
+    at_one = (*one, "--frequency", "1200")
+    assert "usual clock" not in call(capsys, *at_one)[1]
+    assert "frequency" not in json.loads(call(capsys, *at_one, "--json")[1])
     for wrong, answer in (
         (("--frequencies", "fast"), "--frequencies is 'fast'"),
         (("--frequencies", "2.4"), "--frequencies: frequency is 2.4, expected MHz"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from metered_runs import made
 
+from metasched.predictors.abilities import usual_clock
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import InputError, Request, Run, Settings
 
@@ -65,6 +66,15 @@ def test_a_clock_is_warned_of_where_its_effect_is_not_known(
     energy = predictor.energy_predictor()
     assert energy is not None
     assert energy.predict(at(frequency)).warnings == warnings
+
+
+def test_a_clock_is_usual_where_several_were_learned(
+    of_two_clocks: MeteredPredictor, of_one_clock: MeteredPredictor, of_no_clock: MeteredPredictor
+) -> None:
+    assert [usual_clock(each) for each in (of_one_clock, of_no_clock)] == [None, None]
+    usual = usual_clock(of_two_clocks)
+    assert usual in (1200.0, 2000.0)
+    assert of_two_clocks.predict(ASKED) == of_two_clocks.predict(at(usual))
 
 
 def test_clocks_and_facts_are_those_of_the_runs(
