@@ -150,8 +150,6 @@ class Placement:
         self.node: dict[str, Ints] = {}
         for label, count in counts.items():
             room = system.slots(label)
-            if not room:
-                raise InputError(f"label {label} has no slots in {system.name}")
             if not 1 <= count <= room:
                 raise InputError(f"{count} processes of {label} are asked for, expected from 1 to its {room} slots")
             taken, left = [], count

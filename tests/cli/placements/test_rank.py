@@ -257,6 +257,17 @@ def test_rank_explain_and_walltime_show_one_upper_end(files, capsys, model, leve
     assert limits["clusters"][0]["limits"][0]["seconds"] == pytest.approx(best["interval"]["high"], rel=1e-9)
 
 
+@pytest.mark.parametrize("cluster", ["east", "north"])
+def test_explain_names_a_cluster_without_a_model_or_a_description(files, capsys, model, cluster: str) -> None:
+    with Store.open() as store:
+        store.models.save("cg", "west", json.loads(dump(model)))
+    answer = ranked(capsys, "--cluster", "west")
+    answer["placements"][0]["cluster"] = cluster
+    (files / "answer.json").write_text(json.dumps(answer))
+    said = f"cluster {cluster} of the placement has no description or no model"
+    assert said in refusal(call(capsys, "explain", "answer.json", "--clusters", "clusters.toml"))
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [("{}", "is not an answer of metasched rank --json: application is missing"), ("[", "is not an answer")],

@@ -82,6 +82,7 @@ def test_a_phased_model_needs_no_marks_by_hand(told: Callable[..., tuple[int, st
         (("cut", "campaign", "--run", 1), "process 0 did not end normally"),
         (("none", "campaign"), "none"),
         (("100-2", "none"), "none"),
+        (("100-2", "packed"), "phases.csv.gz: is compressed"),
         (("other", "campaign", "--run", 4), "expected runs of one program"),
     ],
 )
@@ -89,6 +90,8 @@ def test_what_is_wrong_is_told_in_a_line(
     told: Callable[..., tuple[int, str, str]], words: tuple[object, ...], line: str
 ) -> None:
     recorded(Path("cut"), 100.0, 2, "cut")
+    Path("packed").mkdir()
+    Path("packed/phases.csv.gz").touch()
     Path("other").mkdir()
     for rank in range(2):
         lines = [HEADER, f"process {rank} 2", "instructions time", "duration 1", "a init", "a finalize", "p 0 1", "end"]

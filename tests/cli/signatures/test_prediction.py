@@ -137,6 +137,7 @@ def test_a_picture_is_made_of_results_of_synthetic_signatures(
         (("--processes", "000000001" + 12 * "9", "--hardware", MACHINE), "expected whole numbers from 1 to 9999999"),
         (("--processes", "128"), "give one of --hardware, --platform and --synthetic"),
         (("--processes", "128", "--hardware", MACHINE, "--relevant"), "belong to --platform"),
+        (("--processes", "128", "--platform", MACHINE), "--platform needs --hosts"),
         (("--processes", "128", "--hardware", "nothing"), "there is no hardware 'nothing'"),
         (("--processes", "128", "--hardware", "xeon-e5-1620"), "give a network"),
     ],

@@ -210,7 +210,13 @@ def test_a_job_that_allows_it_is_moved_and_the_move_is_judged_by_the_loads_that_
     assert 0 < mark.done < 1
     advice = daemon.writes.placement(mark.placement) or daemon.store.placements.find(mark.placement)
     assert advice is not None
-    assert advice.answer.move is not None
+    answer, question = advice.answer, advice.question
+    assert (answer.id, answer.mode, answer.steer, answer.placed) == (mark.placement, "act", "nodes", True)
+    assert (answer.scheduler, answer.partition, answer.nodes, answer.node_count) == ("toy", "main", "n2", 1)
+    assert (question.job, question.user, question.application, question.problem_size) == ("7", "7001", "cg", 1800.0)
+    assert answer.move is not None
+    assert (answer.move.cluster, answer.move.nodes, answer.move.platform) == ("toy/main", "n1", "east")
+    assert answer.move.left == pytest.approx(1.0 - mark.done, abs=1e-3)
     outcome = Outcome("east", "main", ("n2",), 1, 60.0, 0, job="7", scheduler="toy", start=now + 1.0)
     quick, slow = (replace(advice, outcome=replace(outcome, execution_time=each)) for each in (60.0, 1e6))
     paid, regretted = daemon.moves.paid, daemon.moves.regretted
