@@ -293,8 +293,9 @@ def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
             Store.open(location)
     with pytest.raises(InputError, match="no driver is installed"):
         Store.open("nonsense://host/name")
-    with pytest.raises(InputError, match="is not the URL of a database"):
-        Store.open("sqlite://:::/")
+    for url in ("sqlite://:::/", "sqlite://host/name", "postgresql://host:port/name"):
+        with pytest.raises(InputError, match="is not the URL of a database"):
+            Store.open(url)
 
 
 def _read_only(path: Path, answer: object) -> None:
