@@ -120,15 +120,15 @@ def test_loads_count_at_once_when_the_clocks_of_a_whole_site_are_put_right(tmp_p
 
 
 def test_without_a_witness_the_new_time_counts_and_is_told_for_an_hour() -> None:
-    day, passed = [1e9], [0.0]
+    day, passed = [1e9], [2.0 * HOUR]
     clock = Clock(lambda: day[0], lambda: passed[0])
     day[0] -= HOUR
     clock.mind()
     assert (clock.now(), clock.fault()) == (1e9 - HOUR, "the clock was set by -3600 s, 0 s ago")
-    passed[0], day[0] = HOUR - 1.0, 1e9 - 1.0
+    passed[0], day[0] = 3.0 * HOUR - 1.0, 1e9 - 1.0
     clock.mind()
     assert clock.fault() == "the clock was set by -3600 s, 3599 s ago"
-    passed[0], day[0] = HOUR + 1.0, 1e9 + 1.0
+    passed[0], day[0] = 3.0 * HOUR + 1.0, 1e9 + 1.0
     clock.mind()
     assert clock.fault() == ""
 

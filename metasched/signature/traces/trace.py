@@ -122,9 +122,8 @@ class Trace:
         for actions in self.processes:
             found = renumbered[actions]
             at = np.flatnonzero(found < 0)
-            before = np.where(at > 0, found[np.maximum(at - 1, 0)], -2)
-            after = np.where(at + 1 < found.size, found[np.minimum(at + 1, found.size - 1)], -2)
-            _, which = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
+            ended = np.pad(found, 1, constant_values=-2)
+            _, which = np.unique(np.stack([ended[at], ended[at + 2]]), axis=1, return_inverse=True)
             which = which.reshape(-1)
             mean = np.bincount(which, amounts[actions[at]]) / np.bincount(which)
             numbers = []

@@ -236,3 +236,16 @@ def test_what_workers_do_belongs_to_the_loop_of_their_master() -> None:
         found = phases_of(trace_of(actions), Machine())
         most = max(found.phases, key=lambda each: each.share)
         assert (most.weight, most.share > 0.9) == (240 - workers, True)
+
+
+def test_a_measured_computation_has_the_mean_of_those_between_the_same_actions_also_at_either_end() -> None:
+    amounts = [float(10 * number**2) for number in range(1, 103)]
+    first, *inner, last = (("compute", (amount,)) for amount in amounts)
+    trace = trace_of({0: [first, *(each for one in inner for each in (("barrier", ()), one)), ("barrier", ()), last]})
+    steady = trace.steadied()
+    of = [steady.table.numbers[action][0] for action in steady.processes[0][::2].tolist()]
+    mean = float(f"{sum(amounts[1:-1]) / 100:.6g}")
+    assert of == [amounts[0], *[mean] * 100, amounts[-1]]
+    # Where amounts come again they were stated, and stay.
+    stated = trace_of({0: [("compute", (float(number % 4),)) for number in range(200)]})
+    assert stated.steadied() is stated
