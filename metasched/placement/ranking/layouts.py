@@ -61,9 +61,9 @@ def layouts(
     if not known and not frequencies and asked.processes_per_node is None and asked.threads == 1:
         return ()
     largest = max((int(constraints.laid_out(each).processors.max(initial=0)) for each in admitted), default=0)
-    needed = (asked.processes_per_node or 1) * asked.threads
+    per_node = asked.processes_per_node or 1
+    needed = per_node * asked.threads
     if 0 < largest < needed:
-        per_node = asked.processes_per_node or 1
         what = f"{per_node} process{'es' if per_node > 1 else ''} of {asked.threads} thread{'s'[: asked.threads - 1]}"
         raise InfeasibleError(
             f"{what} on a node take{'s' * (per_node == 1)} {needed} processors, no node has more than {largest}"
@@ -78,7 +78,7 @@ def layouts(
     # Settings that do not fit on the nodes are excluded; if none is left, only the requested ones remain.
     found = found or [(asked.processes_per_node, asked.threads)]
     clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
-    limited = asked.processes_per_node is None or asked.processes_per_node >= (constraints.per_node or largest)
+    limited = asked.processes_per_node is None or asked.processes_per_node >= largest
     if len(found) < 2 and found[0][1] == 1 and limited:
         return tuple(replace(asked, frequency=clock) for clock in frequencies and clocks)
     chosen = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_LAYOUTS)).round().astype(int))
