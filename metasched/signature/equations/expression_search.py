@@ -26,6 +26,8 @@ from metasched.signature.equations.share_search import FEW, blocks, products
 MOST_PAIRED = 26
 #: How many of them are tried in sums modulo a side, and on how many rows before on all.
 MOST_SUMMED, TRIED_FIRST = 12, 16
+#: How many different quotients that are rounded down are believed, and from which least one on.
+SEVERAL_QUOTIENTS, LEAST_QUOTIENT = 3, 16
 
 
 @cache
@@ -231,6 +233,28 @@ class Rows:
         # Two different values of an atom lie on a line whatever they are: only a step more or less is believed.
         stepped = (np.abs(np.abs(slopes) - 1.0) < 1e-9) & (np.abs(constants) < 2.5)
         return self._first(np.where(middle | stepped, slopes, 0.0), constants, values, tolerance)
+
+    def rounded_down(self, values: Floats) -> Expression | None:
+        """The first quotient of a whole number by processes and sides that is rounded down; None where there is none.
+
+        The number is believed where two runs divide it evenly, since many others have the same quotients. Small values,
+        and those of fewer than three sizes, are quotients of some number by chance; those with a common divisor may
+        have been rounded before they were multiplied by it.
+        """
+        known = np.unique(values)
+        if known.size < SEVERAL_QUOTIENTS or known[0] < LEAST_QUOTIENT or np.any(known % 1):
+            return None
+        if np.gcd.reduce(known.astype(np.int64)) > 1:
+            return None
+        for name, divided in zip(self.names, self.matrix, strict=True):
+            if all(factor.startswith("1/") and factor[2] in "nP" for factor in name.split("*")):
+                whole = float(np.round(np.max(values / divided)))
+                even = np.abs(whole * divided - values) < ROUNDING * values
+                if np.unique(self.env["n"][even]).size > 1 and np.array_equal(
+                    np.floor(whole * divided * (1.0 + ROUNDING)), values
+                ):
+                    return Expression(0.0, ((whole, name),))
+        return None
 
     @cached_property
     def _pairs(self) -> tuple[Ints, Floats, list[tuple[int, Ints, Floats, Floats]]]:

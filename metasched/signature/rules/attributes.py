@@ -87,8 +87,9 @@ class Attribute:
     expression : of another number, in the sides and coordinates of the topology.
     law : a regression, where no expression holds.
     loop, table : a number for each step of a loop, or of its steps modulo the table's length.
-    turn : ``steps``; or of two, ``first`` (the first step and the others), ``last`` (the others and the last step),
-        ``halves`` (the first and the second half, each counted from 0).
+    turn : ``steps``; ``rounds`` (of as many steps as the table is long, whose rules count rounds in place of steps); or
+        of two, ``first`` (the first step and the others), ``last`` (the others and the last step), ``halves`` (the
+        first and the second half, each counted from 0).
     placement : whose number each of the table is, where it is one for each group of processes.
     """
 
@@ -211,7 +212,7 @@ class Attribute:
                 table = tuple(cls.of(each, depth + 1) for each in document["table"])
                 if not 0 < len(table) <= UNROLLED or not 0 <= int(document["loop"]) < 100:
                     raise ValueError
-                if document["turn"] not in TURNS or (document["turn"] != "steps" and len(table) != 2):
+                if document["turn"] not in TURNS or (document["turn"] not in TURNS[:2] and len(table) != 2):
                     raise ValueError
                 return cls(loop=int(document["loop"]), table=table, turn=document["turn"])
             if "law" in document:
@@ -278,7 +279,7 @@ def turned_to(rule: Attribute, topology: str, one: int, other: int) -> Attribute
 
 
 #: How steps of a loop are distinguished.
-TURNS = ("steps", "first", "last", "halves")
+TURNS = ("steps", "rounds", "first", "last", "halves")
 
 
 def turned(env: Env, loop: int, turn: str, length: int) -> tuple[Ints, Env]:
@@ -292,6 +293,8 @@ def turned(env: Env, loop: int, turn: str, length: int) -> tuple[Ints, Env]:
         half = np.floor(counts / 2)
         later = steps >= half
         return later.astype(np.int64), {**env, f"i{loop}": np.where(later, steps - half, steps), f"c{loop}": half}
+    if turn == "rounds":
+        env = {**env, f"i{loop}": np.floor(steps / length), f"c{loop}": np.floor(counts / length)}
     return np.mod(steps, length).astype(np.int64), env
 
 

@@ -34,7 +34,7 @@ def number(
                 found = found.of_shares(samples.grid(topology), asks_for_squares(samples.distinct, [topology]))
             return Attribute("" if topology == samples.topology else topology, expression=found)
     # Two atoms fit few values too easily: shares along any grid come first.
-    for search in (_in_rounds, _harder, _paired):
+    for search in (_in_rounds, _harder, _rounded_down, _paired):
         for topology in tried:
             found = search(samples, values, topology, tolerance)
             if found is not None:
@@ -60,9 +60,16 @@ def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -
     dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
     found = None
     if np.all(values == np.round(values)):
-        moduli = ["n", *(f"P{each}" for each in range(dimensions) if dimensions > 1)]
-        found = rows.modular(values, moduli)
+        sides = [f"P{each}" for each in range(dimensions) if dimensions > 1]
+        # What goes round a side that is as long in all runs goes round a number of steps, each with its own rule.
+        alone = len(samples.distinct) == 1
+        found = rows.modular(values, ["n", *(each for each in sides if alone or np.ptp(rows.env[each]))])
     return rows.dealt_out(values, dimensions, tolerance) if found is None else found
+
+
+def _rounded_down(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
+    """Quotients by several sides that are rounded down, which no shares along sides explain."""
+    return None if tolerance else samples.rows(topology, True).rounded_down(values)
 
 
 def _paired(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:

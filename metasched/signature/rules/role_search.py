@@ -218,6 +218,11 @@ class RoleSearch:
         if any(each is None for each in counts):
             return None
         rules = [self.search.rule(program, leaf, places, seen, unruled) for leaf in range(len(program.leaves))]
+        # Partners tell the grids, whose sides loops may run along.
+        counts = [
+            self.search.count(program, number_, places, seen, {}) if each is not None and each.topology else each
+            for number_, each in enumerate(counts)
+        ]
         self.placed[id(program)] = places
         return Role(cell, program, tuple(rules), tuple(each for each in counts if each is not None)), unruled
 

@@ -24,7 +24,7 @@ from metasched.signature.equations.expressions import LISTED as ALONG
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.transforms import PowerLaw
 from metasched.signature.rules.application import Rule
-from metasched.signature.rules.attributes import Attribute
+from metasched.signature.rules.attributes import Attribute, grid_names
 from metasched.signature.rules.completion import Completed
 from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
@@ -148,6 +148,9 @@ class RuleSearch:
                 or number(samples, table[:, -1], USUAL[:2] if USUAL[1] in self.topologies else USUAL[:1])
             ),
         )
+        if found is not None and self.grids and _elsewhere(found, self.grids):
+            # Loops run along the sides of a grid that messages go along, before those of any other.
+            found = number(samples, table[:, -1], [*dict.fromkeys(self.grids)]) or found
         if found is not None and self.completed is not None and found.expression is not None:
             # What would be done in more rounds than there are has no partner.
             terms = tuple((slope, LOGARITHM.sub(r"rounds\1", atom)) for slope, atom in found.expression.terms)
@@ -435,6 +438,13 @@ def _shown(run: NumberedRun, ranks: Ints, at: Ints) -> Ints:
     made = np.stack([~run.missing[run.trace.processes[rank][at]] for rank in ranks.tolist()])
     last = ranks.size - 1 - np.argmax(made[::-1], axis=0)
     return np.unique(np.concatenate([some, np.argmax(made, axis=0), last]))
+
+
+def _elsewhere(rule: Attribute, grids: Sequence[str]) -> bool:
+    """Whether a number depends on the sides of another grid than some."""
+    return rule.topology not in ("", *grids) and any(
+        each.names & grid_names(rule.topology) for each in rule.expressions
+    )
 
 
 def _plain_share(rule: Attribute) -> bool:

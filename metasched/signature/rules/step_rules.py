@@ -50,16 +50,24 @@ def attribute(
     def quick_rule(of: Samples, wanted: Floats) -> Attribute | None:
         return rank(of, wanted, topologies[:2]) if peer else number(of, wanted, grids[:1], tolerance)
 
-    def simple_rule(of: Samples, wanted: Floats, deeper: int = 2) -> Attribute | None:
-        found = believed(of, wanted) or rank(of, wanted, topologies, only_simple=True)
+    def simple_rule(of: Samples, wanted: Floats, among: Sequence[str], deeper: int = 2) -> Attribute | None:
+        found = believed(of, wanted) or rank(of, wanted, among, only_simple=True)
         if found is not None or not deeper:
             return found
-        return _by_step(of, wanted, lambda part, some: simple_rule(part, some, deeper - 1), few=True)
+        return _by_step(of, wanted, lambda part, some: simple_rule(part, some, among, deeper - 1), few=True)
 
-    # The neighbours of a grid stand in loops of a few steps, each with a direction of its own.
-    if peer and (found := simple_rule(samples, values)) is not None:
+    # The neighbours of a grid stand in loops of a few steps, each with a direction of its own, in one grid if possible.
+    found = simple_rule(samples, values, topologies) if peer else None
+    if found is not None and len({each.topology for each in found.parts() if each.axes} - {"line"}) > 1:
+        alone = (simple_rule(samples, values, ("line", topology)) for topology in topologies)
+        found = next((each for each in alone if each is not None), found)
+    if found is not None:
         return found
-    return one_rule(samples, values) or _by_step(samples, values, quick_rule, few=False)
+    found = one_rule(samples, values) or _by_step(samples, values, quick_rule, few=False)
+    if found is None and not peer:
+        # Faces along two sides, on the levels of a multigrid method, are steps of a short loop within another.
+        found = _by_step(samples, values, lambda of, some: _by_step(of, some, quick_rule, few=True), few=True)
+    return found
 
 
 def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attribute | None:
@@ -73,7 +81,13 @@ def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attr
             continue
         lengths = [int(counts[0])] if np.all(counts == counts[0]) and 1 < counts[0] <= UNROLLED else []
         lengths = [each for each in lengths if each <= FEW] if few else [2, 3, 4, *lengths]
-        tried = [("steps", length) for length in dict.fromkeys(lengths) if length <= steps.max() + 1]
+        # Calls that differ in their numbers only are one in a loop of several times as many steps as there are rounds.
+        tried = [
+            (turn, length)
+            for length in dict.fromkeys(lengths)
+            for turn in ("steps", "rounds")
+            if length <= steps.max() + 1 and (turn == "steps" or (np.ptp(counts) and not np.mod(counts, length).any()))
+        ]
         if not few and np.all(counts > 1):
             tried += [("last", 2), ("first", 2), *([("halves", 2)] if np.all(counts % 2 == 0) else [])]
         for turn, length in tried:
