@@ -44,3 +44,8 @@ def conditions(runs: Sequence[Run], usual: Sequence[UsualLoad] = ()) -> Floats:
     """
     found = observations(runs, *(load.median for load in usual))
     return np.asarray(np.log(np.stack([found.problem_size, found.processors, found.cpu, found.bw], axis=1)))
+
+
+def frequencies_of(runs: Sequence[Run]) -> Floats:
+    """Clocks of runs (MHz), shape (n,), NaN where they are not recorded."""
+    return np.array([run.settings.frequency for run in runs], dtype=np.float64)

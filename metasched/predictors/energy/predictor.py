@@ -20,8 +20,8 @@ from metasched.arrays import Floats
 from metasched.predictors.abilities import Plan, PowerTerm, UsualLoad
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
 from metasched.predictors.contract import Learned, Part, Predictions, Term
-from metasched.predictors.energy.clock import Clock, at_clock, frequencies, paces
-from metasched.predictors.energy.metered_runs import MISREAD, conditions, misread
+from metasched.predictors.energy.clock import Clock, at_clock
+from metasched.predictors.energy.metered_runs import MISREAD, conditions, frequencies_of, misread
 from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration, score
@@ -128,7 +128,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
             calibration = calibration.learned(score(run.energy, joules, spread))
         clocked = run.settings.frequency is not None
         again = (clocked and state.clock is None) or (run.energy is not None and state.power is None)
-        state.times.learn(self._at_reference([run], state.clock)[0])
+        state.times.learn(self._at_reference([run], state.times, state.clock)[0])
         if again or (state.since + 1 >= REVISIT and self._clocked):
             self._refit(calibration, state)
             return
@@ -162,43 +162,39 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         before : whose scores of past predictions of times, and whose drift, remain; None for a fresh start.
         """
         runs = list(self.window) if before is None else self._by_now(before)
-        clock = Clock.fit(
-            conditions(runs),
-            np.log([run.execution_time for run in runs]),
-            frequencies([run.settings.frequency for run in runs]),
-        )
-        known = self._at_reference(runs, clock)
-        if before is None:
-            times = RobustPredictor(self.application, self.cluster, capacity=self.window.capacity).fit(known)
-        else:
+        # What of each run is computation was learned before, or is learned as if all had been at one clock.
+        times = self._robust(_without_clocks(runs)) if before is None else before.times
+        log_time, clocks = np.log([run.execution_time for run in runs]), frequencies_of(runs)
+        clock = Clock.fit(_points_of(runs, times), log_time, clocks)
+        known = self._at_reference(runs, times, clock)
+        if before is not None:
             times = before.times.with_times(known)
+        elif clock is not None and clock.least < clock.most:
+            times = self._robust(known)
         power = self.power_of(times, clock)
         together = self._together(times, power)
         # Replaced as a whole, so that concurrent predictions never use a part of it.
         self._state = MeteredState(times, clock, power, calibration, together, self._covered())
 
+    def _robust(self, runs: Sequence[Run]) -> RobustPredictor:
+        """A predictor of times that was fitted to runs at one clock."""
+        return RobustPredictor(self.application, self.cluster, capacity=self.window.capacity).fit(runs)
+
     def _by_now(self, known: MeteredState) -> list[Run]:
         """The runs at their clocks, those from before a drift as long as they would take now."""
         runs = list(self.window)
-        by_clock = paces(runs, known.clock)
+        by_clock = _paces(runs, known.times, known.clock)
         return [
             replace(run, execution_time=own.execution_time * by)
             for run, own, by in zip(runs, known.times.window, by_clock, strict=True)
         ]
 
     @staticmethod
-    def _at_reference(runs: Sequence[Run], clock: Clock | None) -> list[Run]:
+    def _at_reference(runs: Sequence[Run], times: RobustPredictor, clock: Clock | None) -> list[Run]:
         """Runs as they would have been at the reference clock, without their clocks."""
-        if clock is None:
-            return list(runs)
-        return [
-            replace(
-                run,
-                execution_time=run.execution_time / by,
-                extra={name: cell for name, cell in run.extra.items() if name != "frequency"},
-            )
-            for run, by in zip(runs, paces(runs, clock), strict=True)
-        ]
+        by_clock = _paces(runs, times, clock)
+        bare = _without_clocks(runs)
+        return [replace(run, execution_time=run.execution_time / by) for run, by in zip(bare, by_clock, strict=True)]
 
     def _metered(self, times: RobustPredictor) -> list[Run]:
         """The runs whose energy can be learned: not those of distrusted users, nor where a meter must have jumped."""
@@ -221,15 +217,8 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         runs = self._metered(times)
         if not runs:
             return None
-        points, frequency = conditions(runs, times.usual_loads), frequencies([run.settings.frequency for run in runs])
         watts = np.array([(run.energy or math.nan) / run.execution_time for run in runs])
-        share = np.empty(len(runs))
-        places: dict[Settings, list[int]] = {}
-        for place, run in enumerate(runs):
-            places.setdefault(replace(run.settings, frequency=None), []).append(place)
-        for settings, own in places.items():
-            share[own] = times.under(settings).computing_share(*np.exp(points[own]).T)
-        inputs, work = _inputs(clock, points, frequency, share)
+        inputs, work = _inputs(clock, _points_of(runs, times), frequencies_of(runs))
         return Power.fit(inputs, work, watts, known)
 
     def _together(self, times: RobustPredictor, power: Power | None) -> float:
@@ -257,7 +246,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         log_time, spread = self.times.state.predict(n, p, cpu, bw)
         log_watts, doubt = self.power(n, p, cpu, bw)
         if state.clock is not None:
-            points = np.log(np.stack([n, p, cpu, bw], axis=1))
+            points = _points(self.times, n, p, cpu, bw)
             log_time = log_time + np.log(state.clock.factor(points, np.full(len(n), self._frequency)))
             spread = np.hypot(spread, state.clock.spread(points, self._frequency))
         mixed = spread**2 + doubt**2 + 2.0 * state.together * spread * doubt
@@ -330,7 +319,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         clock = self.state.clock
         if clock is None or self.asked is None:
             return np.ones(len(n)), np.zeros(len(n))
-        points = np.log(np.stack([n, p, cpu, bw], axis=1))
+        points = _points(self.times, n, p, cpu, bw)
         return clock.factor(points, np.full(len(n), self.asked)), clock.spread(points, self.asked)
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
@@ -361,7 +350,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         clock = self.state.clock
         if clock is None:
             return np.zeros(len(n))
-        return clock.spread(np.log(np.stack([n, p, cpu, bw], axis=1)), self._frequency, beside)
+        return clock.spread(_points(self.times, n, p, cpu, bw), self._frequency, beside)
 
     def _predicted(self, columns: Columns, level: float) -> Predictions:
         return at_clock(self.times.predict_many(*columns, level=level), *self._by_clock(*columns))
@@ -370,12 +359,13 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         clock, expected = self.state.clock, self.times.expect_many(*columns)
         if clock is None or self.asked is None:
             return expected
-        return expected * clock.factor(np.log(np.stack(columns, axis=1)), np.full(len(expected), self.asked))
+        return expected * clock.factor(_points(self.times, *columns), np.full(len(expected), self.asked))
 
-    def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...] | None:
-        """Those of the robust method; none at another clock, whose effect depends on the loads."""
-        at_reference = self.state.clock is None or self.asked is None
-        return self.times.power_terms(problem_size, processors) if at_reference else None
+    def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...]:
+        """Those of the robust method, as long as the clock makes them."""
+        terms = self.times.power_terms(problem_size, processors)
+        by_clock = self._terms_by_clock(problem_size, processors)
+        return tuple(each._replace(factor=each.factor * by) for each, by in zip(terms, by_clock, strict=True))
 
     def computing_share(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
@@ -384,11 +374,20 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         return self.times.computing_share(problem_size, processors, available_cpu, available_bandwidth)
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
-        """The terms of the robust method, all as long as the clock makes them."""
+        """The terms of the robust method, as long as the clock makes them."""
         terms = self.times.breakdown(replace(request, settings=replace(request.settings, frequency=None)))
-        whole = sum(term.seconds for term in terms)
-        by = self.predict(request).execution_time / whole if whole else 1.0
-        return tuple(replace(term, seconds=term.seconds * by) for term in terms)
+        by_clock = self.under(request.settings)._terms_by_clock(request.problem_size, [request.processors])
+        return tuple(
+            replace(each, seconds=each.seconds * float(by[0])) for each, by in zip(terms, by_clock, strict=True)
+        )
+
+    def _terms_by_clock(self, problem_size: float, processors: ArrayLike) -> tuple[Floats, Floats]:
+        """Computation and communication at the requested clock over those at the reference clock, each (k,)."""
+        p, clock = np.asarray(processors, dtype=np.float64), self.state.clock
+        if clock is None or self.asked is None:
+            return np.ones(len(p)), np.ones(len(p))
+        sizes = np.log(np.column_stack([np.full(len(p), problem_size), p]))
+        return clock.factors(sizes, np.full(len(p), self.asked))
 
     def learned(self) -> Learned:
         """What the robust method learned, and the parameters of clock and power."""
@@ -432,8 +431,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         state = self.state
         if state.power is None:
             raise InputError("no run learned has a recorded energy")
-        points, frequency = np.log(np.stack([n, p, cpu, bw], axis=1)), np.full(len(n), self._frequency)
-        return state.power, _inputs(state.clock, points, frequency, self.times.computing_share(n, p, cpu, bw))
+        return state.power, _inputs(state.clock, _points(self.times, n, p, cpu, bw), np.full(len(n), self._frequency))
 
 
 class EnergyPredictor(ByColumns):
@@ -490,11 +488,41 @@ class EnergyPredictor(ByColumns):
         return np.asarray(np.exp(log_watts + scipy.special.ndtri(0.5 + 0.5 * level) * doubt))
 
 
-def _inputs(clock: Clock | None, points: Floats, frequency: Floats, share: Floats) -> tuple[Floats, Floats]:
+def _inputs(clock: Clock | None, points: Floats, frequency: Floats) -> tuple[Floats, Floats]:
     """What power is asked with: logarithms of N, P, f, CPU and bandwidth (n, 5), and the work (n, 2)."""
     if clock is None:
         known, pace = np.ones(len(points)), np.ones(len(points))
     else:
         known = np.where(np.isfinite(frequency), frequency, clock.reference)
         pace = clock.pace(points, known)
-    return np.column_stack([points[:, :2], np.log(known), points[:, 2:]]), np.column_stack([share, pace])
+    return np.column_stack([points[:, :2], np.log(known), points[:, 2:4]]), np.column_stack([points[:, 4], pace])
+
+
+def _points(times: RobustPredictor, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+    """What the clock is asked with, shape (n, 5): logarithms of the columns, and how much is computation."""
+    return np.column_stack([np.log(np.stack([n, p, cpu, bw], axis=1)), times.computing_share(n, p, cpu, bw)])
+
+
+def _points_of(runs: Sequence[Run], times: RobustPredictor) -> Floats:
+    """The same of runs; loads that were not measured are the usual ones."""
+    columns = np.exp(conditions(runs, times.usual_loads)).T
+    found = np.empty((len(runs), 5))
+    places: dict[Settings, list[int]] = {}
+    for place, run in enumerate(runs):
+        places.setdefault(replace(run.settings, frequency=None), []).append(place)
+    for settings, own in places.items():
+        found[own] = _points(times.under(settings), *columns[:, own])
+    return found
+
+
+def _paces(runs: Sequence[Run], times: RobustPredictor, clock: Clock | None) -> list[float]:
+    """Times of runs at their clocks over those at the reference clock."""
+    if clock is None:
+        return [1.0] * len(runs)
+    found: list[float] = clock.factor(_points_of(runs, times), frequencies_of(runs)).tolist()
+    return found
+
+
+def _without_clocks(runs: Sequence[Run]) -> list[Run]:
+    """Runs whose clocks were not recorded."""
+    return [replace(run, extra={name: cell for name, cell in run.extra.items() if name != "frequency"}) for run in runs]

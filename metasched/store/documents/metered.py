@@ -20,7 +20,8 @@ from metasched.store.documents.adaptive import RobustDocument
 from metasched.store.documents.parts import Count, LearnedPart, Part, RecordPart, Row, SettingPart, runs_of
 from monitors.validated_fields import Positive
 
-_Four = Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
+#: Numbers, and logarithms in which the share was linear, of clocks in documents of earlier versions.
+EARLIER, LOGARITHMS = 7, 4
 
 
 class _Clock(RecordPart):
@@ -29,11 +30,25 @@ class _Clock(RecordPart):
     reference: Positive
     least: Positive
     most: Positive
-    numbers: Annotated[list[FiniteFloat], Field(min_length=len(CLOCK_MEANS), max_length=len(CLOCK_MEANS))]
-    middle: _Four
-    unit: Annotated[list[Positive], Field(min_length=4, max_length=4)]
+    numbers: Annotated[list[FiniteFloat], Field(min_length=len(CLOCK_MEANS), max_length=EARLIER)]
+    middle: Annotated[list[FiniteFloat], Field(min_length=2, max_length=LOGARITHMS)]
+    unit: Annotated[list[Positive], Field(min_length=2, max_length=LOGARITHMS)]
     #: Root of the covariance of the numbers, row by row; none in documents of earlier versions.
-    doubt: Annotated[list[FiniteFloat], Field(max_length=len(CLOCK_MEANS) ** 2)] = Field(default_factory=list)
+    doubt: Annotated[list[FiniteFloat], Field(max_length=EARLIER**2)] = Field(default_factory=list)
+
+    def earlier(self) -> bool:
+        """Whether it is that of an earlier version.
+
+        Raises
+        ------
+        InputError : when its lists have other lengths than one of the versions.
+        """
+        count, found = len(self.numbers), (len(self.middle), len(self.unit))
+        if (count, *found) not in ((len(CLOCK_MEANS), 2, 2), (EARLIER, LOGARITHMS, LOGARITHMS)):
+            raise InputError(f"clock has {count} numbers with {found[0]} and {found[1]} logarithms, expected 6 with 2")
+        if len(self.doubt) not in (0, count**2):
+            raise InputError(f"doubt of clock has {len(self.doubt)} numbers, expected {count**2}")
+        return count == EARLIER
 
 
 class _Power(Part):
@@ -93,12 +108,13 @@ class MeteredDocument(LearnedPart):
         if len(runs) != len(times.window):
             raise InputError(f"window has {len(runs)} runs, expected the {len(times.window)} of times")
         predictor.window = RunWindow(runs, self.times.capacity, times.window.seen)
-        clock = None
-        if self.clock is not None:
-            learned = self.clock
-            if len(learned.doubt) not in (0, len(CLOCK_MEANS) ** 2):
-                raise InputError(f"doubt of clock has {len(learned.doubt)} numbers, expected {len(CLOCK_MEANS) ** 2}")
-            clock = learned.build()
+        if self.clock is not None and self.clock.earlier():
+            # Its share depended on the loads: it is found again from the runs, and the times with it.
+            seen = predictor.window
+            predictor.fit(runs).window = seen
+            predictor.state = replace(predictor.state, calibration=self.calibration)
+            return predictor
+        clock: Clock | None = None if self.clock is None else self.clock.build()
         power = None
         if self.power is not None:
             bend, *lengths, scaling, noise = self.power.scales

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from metasched.predictors.energy.clock import MEANS, OUTSIDE, Clock
 
 CLOCK = Clock(
-    reference=2000.0, least=1000.0, most=3000.0, numbers=(0.4, 0.3, -0.2, 0.1, 0.2, 0.1, 0.3),
-    middle=(6.0, 1.0, -0.2, 4.0), unit=(0.7, 0.8, 0.3, 0.4),
+    reference=2000.0, least=1000.0, most=3000.0, numbers=(0.4, 0.3, -0.2, 0.1, 0.3, -1.5),
+    middle=(6.0, 1.0), unit=(0.7, 0.8),
 )  # fmt: skip
-POINTS = np.log([[300.0, 2.0, 0.9, 60.0], [900.0, 16.0, 0.5, 90.0]])
+POINTS = np.column_stack([np.log([[300.0, 2.0, 0.9, 60.0], [900.0, 16.0, 0.5, 90.0]]), [0.8, 0.3]])
 
 
 @given(clock=st.floats(1000.0, 3000.0), beside=st.none() | st.floats(1000.0, 3000.0), seed=st.integers(0, 1000))
@@ -45,6 +45,28 @@ def test_a_clock_outside_those_learned_is_doubted_by_how_far_it_is(clock: float,
     assert CLOCK.outside(clock) == pytest.approx(np.log(beyond))
     assert CLOCK.spread(POINTS, clock) == pytest.approx(np.full(2, OUTSIDE * np.log(beyond)))
     assert CLOCK.spread(POINTS, 6000.0) == pytest.approx(np.full(2, 0.104), abs=1e-3)
+
+
+@given(
+    clock=st.floats(500.0, 6000.0), at=st.tuples(st.floats(3.0, 9.0), st.floats(0.0, 6.0)),
+    computing=st.floats(0.0, 1.0), powers=st.tuples(st.floats(0.1, 1.5), st.floats(0.1, 1.5)),
+)  # fmt: skip
+def test_at_any_clock_more_cpu_or_bandwidth_makes_no_run_longer(
+    clock: float, at: tuple[float, float], computing: float, powers: tuple[float, float]
+) -> None:
+    loads = np.array([[0.1, 0.9, 0.9], [10.0, 10.0, 100.0]])
+    parts = np.array([[computing], [1.0 - computing]]) * loads ** -np.array(powers)[:, None]
+    points = np.column_stack([np.tile(at, (3, 1)), np.log(loads).T, parts[0] / np.maximum(parts.sum(axis=0), 1e-300)])
+    times = parts.sum(axis=0) * CLOCK.factor(points, np.full(3, clock))
+    assert np.all(np.diff(times) <= 1e-12 * times[:-1])
+
+
+def test_each_term_follows_the_clock_by_its_own_share() -> None:
+    apart = np.column_stack([np.tile(POINTS[0, :4], (3, 1)), [0.0, 1.0, 0.25]])
+    communication, computation, both = CLOCK.factor(apart, np.full(3, 1000.0))
+    assert 1.0 < communication < computation < 2.0
+    assert (computation, communication) == tuple(float(each[0]) for each in CLOCK.factors(apart, np.full(3, 1000.0)))
+    assert both == pytest.approx(0.75 * communication + 0.25 * computation)
 
 
 @given(clocks=st.tuples(*[st.floats(500.0, 6000.0)] * 3), seed=st.integers(0, 1000))

@@ -189,7 +189,7 @@ def test_intervals_hold_the_doubt_about_the_clock_the_more_the_fewer_runs_told_o
     few, many = (MeteredPredictor("a", "c").fit(made(count, seed=11)).state.clock for count in (8, 60))
     assert few is not None
     assert many is not None
-    point = np.log([[800.0, 4.0, 0.9, 90.0]])
+    point = np.column_stack([np.log([[800.0, 4.0, 0.9, 90.0]]), [0.9]])
     assert many.spread(point, many.reference)[0] == 0.0
     assert 0.0 < many.spread(point, 1600.0)[0] < few.spread(point, 1600.0)[0]
     assert many.spread(point, 1600.0)[0] < 0.03
@@ -320,6 +320,18 @@ def test_it_answers_after_a_document_as_before_and_goes_on_learning(learned: Met
         back.learn(run)
 
 
+def test_a_document_whose_clock_depends_on_loads_learns_its_runs_anew(learned: MeteredPredictor) -> None:
+    document = json.loads(documents.dump(learned))
+    document["clock"] |= {"numbers": [1.5, 0.2, -0.1, 0.1, -0.2, 0.1, 0.3], "middle": [6.0, 1.0, -0.3, 4.5],
+                          "unit": [0.7, 0.8, 0.3, 0.4], "doubt": [0.01] * 49}  # fmt: skip
+    back = documents.parse(json.dumps(document))
+    assert isinstance(back, MeteredPredictor)
+    asked = Request(700, 2, 0.8, 90.0, Settings(frequency=1800.0))
+    assert back.predict(asked).execution_time == pytest.approx(learned.predict(asked).execution_time, rel=0.02)
+    assert (back.window.seen, len(back.window)) == (learned.window.seen, len(learned.window))
+    assert back.state.calibration.scores == learned.state.calibration.scores
+
+
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
@@ -332,12 +344,24 @@ def test_it_answers_after_a_document_as_before_and_goes_on_learning(learned: Met
                 "reference": 2000,
                 "least": 1200,
                 "most": 2000,
-                "numbers": [0.0] * 7,
-                "middle": [0.0] * 4,
-                "unit": [1.0] * 4,
+                "numbers": [0.0] * 6,
+                "middle": [0.0] * 2,
+                "unit": [1.0] * 2,
                 "doubt": [1.0],
             },
-            "doubt of clock has 1 numbers, expected 49",
+            "doubt of clock has 1 numbers, expected 36",
+        ),
+        (
+            "clock",
+            {
+                "reference": 2000,
+                "least": 1200,
+                "most": 2000,
+                "numbers": [0.0] * 7,
+                "middle": [0.0] * 2,
+                "unit": [1.0] * 2,
+            },
+            "clock has 7 numbers with 2 and 2 logarithms, expected 6 with 2",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from metered_runs import made
 
+from metasched.arrays import Floats
 from metasched.predictors.abilities import usual_clock
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import InputError, Request, Run, Settings
@@ -19,6 +20,12 @@ ASKED = Request(900.0, 4, 0.8, 90.0)
 def without(runs: Sequence[Run], *names: str) -> list[Run]:
     """Runs without some of their columns."""
     return [replace(run, extra={name: cell for name, cell in run.extra.items() if name not in names}) for run in runs]
+
+
+def point_of(predictor: MeteredPredictor) -> Floats:
+    """What is asked, as the clock wants to know it."""
+    asked = ASKED.problem_size, ASKED.processors, ASKED.available_cpu, ASKED.available_bandwidth
+    return np.column_stack([np.log([asked]), predictor.times.computing_share(*asked)])
 
 
 def at(frequency: float) -> Request:
@@ -101,23 +108,31 @@ def test_without_metered_runs_there_is_no_energy(unmetered: MeteredPredictor) ->
 def test_an_answer_for_a_clock_is_the_time_at_the_reference_by_its_factor(of_two_clocks: MeteredPredictor) -> None:
     clock = of_two_clocks.state.clock
     assert clock is not None
-    point = np.log([[900.0, 4.0, 0.8, 90.0]])
+    point = point_of(of_two_clocks)
     usual = of_two_clocks.times.predict(ASKED)
     for frequency in (1200.0, 1600.0, 2000.0):
         factor = float(clock.factor(point, np.array([frequency]))[0])
         found = of_two_clocks.predict(at(frequency))
         assert found.execution_time == pytest.approx(usual.execution_time * factor)
-        assert sum(term.seconds for term in of_two_clocks.breakdown(at(frequency))) == pytest.approx(
-            found.execution_time, rel=1e-6
+        computation, communication = of_two_clocks.breakdown(at(frequency))
+        assert computation.seconds + communication.seconds == pytest.approx(found.execution_time, rel=1e-6)
+        usual_terms = of_two_clocks.breakdown(ASKED)
+        assert (computation.seconds, communication.seconds) == pytest.approx(
+            tuple(
+                term.seconds * float(by[0])
+                for term, by in zip(usual_terms, clock.factors(point, np.array([frequency])), strict=True)
+            )
         )
         assert found.interval.high / found.interval.low >= usual.interval.high / usual.interval.low * (1 - 1e-9)
         view = of_two_clocks.under(Settings(frequency=frequency))
         assert view.expect_many(900.0, 4, 0.8, 90.0) == pytest.approx(
             of_two_clocks.times.expect_many(900.0, 4, 0.8, 90.0) * factor
         )
-        assert view.power_terms(900.0, [4]) is None
+        terms = view.power_terms(900.0, [4])
+        times = [float(each.factor[0]) * 0.8**each.cpu * 90.0**each.bandwidth for each in terms]
+        assert sum(times) == pytest.approx(found.execution_time)
+        assert times == pytest.approx([computation.seconds, communication.seconds])
     assert of_two_clocks.predict(ASKED).execution_time == pytest.approx(usual.execution_time)
-    assert of_two_clocks.power_terms(900.0, [4]) is not None
 
 
 def test_energy_is_time_times_power_and_its_upper_power_is_a_quantile(of_two_clocks: MeteredPredictor) -> None:
@@ -135,7 +150,7 @@ def test_energy_is_time_times_power_and_its_upper_power_is_a_quantile(of_two_clo
     clock = of_two_clocks.state.clock
     assert clock is not None
     log_time, spread_of_time = of_two_clocks.times.state.predict(*columns)
-    point, reference = np.log([[900.0, 4.0, 0.8, 90.0]]), np.array([clock.reference])
+    point, reference = point_of(of_two_clocks), np.array([clock.reference])
     assert joules == pytest.approx(log_time + np.log(clock.factor(point, reference)) + log_watts)
     together, own = of_two_clocks.state.together, np.hypot(spread_of_time, clock.spread(point, clock.reference))
     assert spread == pytest.approx(np.sqrt(own**2 + doubt**2 + 2 * together * own * doubt))
