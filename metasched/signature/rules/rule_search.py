@@ -149,8 +149,9 @@ class RuleSearch:
             ),
         )
         if found is not None and self.grids and _elsewhere(found, self.grids):
-            # Loops run along the sides of a grid that messages go along, before those of any other.
-            found = number(samples, table[:, -1], [*dict.fromkeys(self.grids)]) or found
+            # Loops run along the sides of a grid that messages go along, if these tell their counts as simply.
+            along = number(samples, table[:, -1], [*dict.fromkeys(self.grids)])
+            found = along if along is not None and _terms(along) <= _terms(found) else found
         if found is not None and self.completed is not None and found.expression is not None:
             # What would be done in more rounds than there are has no partner.
             terms = tuple((slope, LOGARITHM.sub(r"rounds\1", atom)) for slope, atom in found.expression.terms)
@@ -445,6 +446,11 @@ def _elsewhere(rule: Attribute, grids: Sequence[str]) -> bool:
     return rule.topology not in ("", *grids) and any(
         each.names & grid_names(rule.topology) for each in rule.expressions
     )
+
+
+def _terms(rule: Attribute) -> int:
+    """How many terms a rule has in all."""
+    return sum(len(each.terms) for each in rule.expressions)
 
 
 def _plain_share(rule: Attribute) -> bool:

@@ -97,6 +97,32 @@ def pencils(n: int) -> Trace:
     return trace_of([actions(rank) for rank in range(n)])
 
 
+def gradient(n: int) -> Trace:
+    """Butterflies in rows, an exchange with the twin across a diagonal, and butterflies among all processes."""
+    rows = 2 ** (math.frexp(n)[1] // 2 - (math.frexp(n)[1] % 2 == 0))
+    columns = n // rows
+
+    def actions(rank: int) -> list[Action]:
+        row, column = divmod(rank, columns)
+        twin = column * rows + row
+        if columns > rows:
+            twin = (rank // 2 % rows * rows + rank // 2 // rows) * 2 + rank % 2
+        found: list[Action] = [("init", ())]
+        for _ in range(4):
+            found.append(("compute", (6e8 / n,)))
+            for bit in range(columns.bit_length() - 1):
+                peer = row * columns + (column ^ 1 << bit)
+                found.append(("sendRecv", (90_000 // rows, peer, 90_000 // rows, peer, 0, 0)))
+            found += [("irecv", (twin, 4, 90_000 // columns, 0)), ("send", (twin, 4, 90_000 // columns, 0))]
+            found += [("wait", (twin, rank, 4)), ("compute", (2e7 / n,))]
+            for bit in range(n.bit_length() - 1):
+                peer = rank ^ 1 << bit
+                found += [("irecv", (peer, 5, 1, 0)), ("send", (peer, 5, 1, 0)), ("wait", (peer, rank, 5))]
+        return [*found, ("finalize", ())]
+
+    return trace_of([actions(rank) for rank in range(n)])
+
+
 @pytest.mark.parametrize(
     ("program", "counts", "larger"),
     [
@@ -106,6 +132,8 @@ def pencils(n: int) -> Trace:
         (layers, (8, 32, 72), (128, 200)),
         # 65,536 is divided evenly among 16 and 64 processes, and not among the others.
         (pencils, (16, 36, 64), (81, 144)),
+        # The grid of the twins has sides of which several together are the rounds of these runs, and not of others.
+        (gradient, (16, 32, 64), (128, 256)),
     ],
 )
 def test_each_call_of_a_round_has_the_rule_of_its_own(
