@@ -500,7 +500,9 @@ def _inputs(clock: Clock | None, points: Floats, frequency: Floats) -> tuple[Flo
 
 def _points(times: RobustPredictor, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
     """What the clock is asked with, shape (n, 5): logarithms of the columns, and how much is computation."""
-    return np.column_stack([np.log(np.stack([n, p, cpu, bw], axis=1)), times.computing_share(n, p, cpu, bw)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        share = np.nan_to_num(times.computing_share(n, p, cpu, bw), nan=1.0)  # where no time can be computed
+    return np.column_stack([np.log(np.stack([n, p, cpu, bw], axis=1)), share])
 
 
 def _points_of(runs: Sequence[Run], times: RobustPredictor) -> Floats:

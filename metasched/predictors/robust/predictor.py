@@ -122,8 +122,8 @@ class RobustPredictor(RobustLearner, ByColumns):
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
     ) -> Floats:
         """The shares of the expected times that are computation, shape (n,)."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        return self.state.model.formula.computing_share(*columns)
+        terms = self.state.model.formula.terms(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
+        return terms.computation / terms.time
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
         """Both terms of the formula, and what the process makes of each."""

@@ -200,7 +200,7 @@ class Structure:
 
     def log_time(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Log of time for arrays of one shape (n,)."""
-        logs = self._logs(problem_size, cpu, bw)
+        logs = np.log(problem_size / self.size), np.log(cpu), np.log(bw / self.bandwidth)
         return np.asarray(np.logaddexp(*self.log_terms(*logs, *self.of_counts(processors)[:2])))
 
     def slopes(self, sent: Floats, log_size: Floats, log_cpu: Floats, log_link: Floats, of_counts: Floats) -> Floats:
@@ -224,21 +224,11 @@ class Structure:
         self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats, rows: Floats | None = None
     ) -> Terms:
         """Both terms and their slopes, for arrays of one shape (n,); rows of settings as in :meth:`of_counts`."""
-        logs = self._logs(problem_size, cpu, bw)
+        logs = np.log(problem_size / self.size), np.log(cpu), np.log(bw / self.bandwidth)
         of_counts = self.of_counts(processors, rows)
         computation, communication = (np.exp(term) for term in self.log_terms(*logs, of_counts[0], of_counts[1]))
         time = computation + communication
         return Terms(computation, communication, time, self.slopes(communication / time, *logs, of_counts))
-
-    def computing_share(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
-        """The share of the time that is computation, shape (n,), also where no time can be computed."""
-        logs = self._logs(problem_size, cpu, bw)
-        computation, communication = self.log_terms(*logs, *self.of_counts(processors)[:2])
-        return np.asarray(scipy.special.expit(computation - communication))
-
-    def _logs(self, problem_size: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats, Floats]:
-        """Logarithms of sizes over N0, of CPU, and of bandwidths over bw0, as :meth:`log_terms` takes them."""
-        return np.log(problem_size / self.size), np.log(cpu), np.log(bw / self.bandwidth)
 
     def of_runs(self, runs: Observations, rows: Floats | None) -> Terms:
         """Both terms under the conditions of measured runs, with their rows of settings, shape (n, c)."""

@@ -98,13 +98,16 @@ def test_times_are_the_sums_of_their_power_terms(kind, counts) -> None:
         )
 
 
-def test_at_a_clock_that_is_asked_for_no_power_terms_are_told() -> None:
+def test_at_a_clock_that_is_asked_for_power_terms_add_up_to_its_times() -> None:
     runs = [
         replace(run, extra=run.extra | {"frequency": str(1800 + 600 * (k % 2))}) for k, run in enumerate(laid_out(30))
     ]
     predictor = MeteredPredictor("cg", "c8").fit(runs)
-    assert power_terms(predictor, 500.0, [1, 2]) is not None
-    assert power_terms(under(predictor, Settings.of(frequency=1800.0)), 500.0, [1, 2]) is None
+    for asked in (predictor, under(predictor, Settings.of(frequency=1800.0))):
+        terms = power_terms(asked, 500.0, [1, 2])
+        assert terms is not None
+        found = sum(each.factor * 0.8**each.cpu * 60.0**each.bandwidth for each in terms)
+        assert found == pytest.approx(asked.expect_many(500.0, [1, 2], 0.8, 60.0))
 
 
 def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
