@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from metasched.arrays import Floats
-from metasched.predictors.abilities import Plan, PowerTerm, UsualLoad
+from metasched.predictors.abilities import Plan, PowerTerm, UsualLoad, understood
 from metasched.predictors.columns import ByColumns, Columns, broadcast, columns_of
 from metasched.predictors.contract import Learned, Part, Predictions, Term
 from metasched.predictors.energy.clock import Clock, at_clock
@@ -232,7 +232,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
 
     def _of_run(self, run: Run) -> tuple[float, float]:
         """Energy predicted for a run (J), and the spread of its logarithm."""
-        log_energy, spread = self.under(run.settings).log_energy(*columns_of(run.request))
+        log_energy, spread = self.under(understood(run.settings, [self.times])[0]).log_energy(*columns_of(run.request))
         return math.exp(float(log_energy[0])), float(spread[0])
 
     def log_energy(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
@@ -513,7 +513,8 @@ def _points_of(runs: Sequence[Run], times: RobustPredictor) -> Floats:
     for place, run in enumerate(runs):
         places.setdefault(replace(run.settings, frequency=None), []).append(place)
     for settings, own in places.items():
-        found[own] = _points(times.under(settings), *columns[:, own])
+        known, _ = understood(settings, [times])  # a run may be the first with a parameter
+        found[own] = _points(times.under(known), *columns[:, own])
     return found
 
 

@@ -320,6 +320,16 @@ def test_it_answers_after_a_document_as_before_and_goes_on_learning(learned: Met
         back.learn(run)
 
 
+@pytest.mark.parametrize("metered", [True, False])
+def test_the_first_run_with_a_parameter_or_a_layout_is_learned(metered: bool) -> None:
+    predictor = MeteredPredictor("a", "c").fit(made(20, seed=1))
+    stated = {"parameter:steps": "100", "parameter:solver": "cg", "processes_per_node": "2", "threads": "4"}
+    for run, (name, value) in zip(made(4, seed=2), stated.items(), strict=True):
+        extra = {key: cell for key, cell in run.extra.items() if metered or not key.startswith("energy")}
+        predictor.learn(replace(run, extra=extra | {name: value}))
+    assert len(predictor.window) == len(predictor.times.window) == 24
+
+
 def test_a_document_whose_clock_depends_on_loads_learns_its_runs_anew(learned: MeteredPredictor) -> None:
     document = json.loads(documents.dump(learned))
     document["clock"] |= {"numbers": [1.5, 0.2, -0.1, 0.1, -0.2, 0.1, 0.3], "middle": [6.0, 1.0, -0.3, 4.5],
