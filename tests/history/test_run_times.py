@@ -320,7 +320,7 @@ def test_a_wait_of_which_little_is_known_may_be_nothing_or_four_times_as_long() 
     assert errors.expect(600.0)[:3] == pytest.approx((1260.0,) * 3)
 
 
-@pytest.mark.parametrize("together", [50, 400])
+@pytest.mark.parametrize("together", [50, 200, 400])
 def test_intervals_hold_nine_times_in_ten_though_many_jobs_are_submitted_before_the_first_ends(together: int) -> None:
     """Users submit many jobs at once, alike and with a factor in common that is unknown until the first has ended."""
     found, generator, held = Neighbours(), np.random.default_rng(1), []

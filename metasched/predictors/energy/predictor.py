@@ -277,9 +277,9 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
 
     @property
     def usual_clock(self) -> float | None:
-        """The median of the learned clocks (MHz), which answers are for where none is requested; None without any."""
+        """The median of the learned clocks (MHz), which answers are for where none is requested; None without two."""
         clock = self.state.clock
-        return None if clock is None else clock.reference
+        return None if clock is None or clock.least == clock.most else clock.reference
 
     @property
     def layouts(self) -> frozenset[tuple[int | None, int]]:

@@ -45,7 +45,10 @@ class _Clock(RecordPart):
         """
         count, found = len(self.numbers), (len(self.middle), len(self.unit))
         if (count, *found) not in ((len(CLOCK_MEANS), 2, 2), (EARLIER, LOGARITHMS, LOGARITHMS)):
-            raise InputError(f"clock has {count} numbers with {found[0]} and {found[1]} logarithms, expected 6 with 2")
+            raise InputError(
+                f"clock has {count} numbers with {found[0]} and {found[1]} logarithms, "
+                f"expected {len(CLOCK_MEANS)} with 2"
+            )
         if len(self.doubt) not in (0, count**2):
             raise InputError(f"doubt of clock has {len(self.doubt)} numbers, expected {count**2}")
         return count == EARLIER

@@ -342,37 +342,17 @@ def test_a_document_whose_clock_depends_on_loads_learns_its_runs_anew(learned: M
     assert back.state.calibration.scores == learned.state.calibration.scores
 
 
+MADE = {"reference": 2000, "least": 1200, "most": 2000, "middle": [0.0] * 2, "unit": [1.0] * 2}
+
+
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
         ("energies", [None], "energies and users are not"),
         ("together", 2.0, "together"),
         ("clock", {"reference": -1}, "clock"),
-        (
-            "clock",
-            {
-                "reference": 2000,
-                "least": 1200,
-                "most": 2000,
-                "numbers": [0.0] * 6,
-                "middle": [0.0] * 2,
-                "unit": [1.0] * 2,
-                "doubt": [1.0],
-            },
-            "doubt of clock has 1 numbers, expected 36",
-        ),
-        (
-            "clock",
-            {
-                "reference": 2000,
-                "least": 1200,
-                "most": 2000,
-                "numbers": [0.0] * 7,
-                "middle": [0.0] * 2,
-                "unit": [1.0] * 2,
-            },
-            "clock has 7 numbers with 2 and 2 logarithms, expected 6 with 2",
-        ),
+        ("clock", MADE | {"numbers": [0.0] * 6, "doubt": [1.0]}, "doubt of clock has 1 numbers, expected 36"),
+        ("clock", MADE | {"numbers": [0.0] * 7}, "clock has 7 numbers with 2 and 2 logarithms, expected 6 with 2"),
     ],
 )
 def test_a_spoiled_document_is_refused(learned: MeteredPredictor, field: str, value: object, expected: str) -> None:
