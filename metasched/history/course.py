@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise, repeat
 from operator import or_
 
 import numpy as np
@@ -44,18 +44,14 @@ class StandingQueue:
         self.free, self.depth, self.running = free, depth, len(running)
         jobs = (*running, *waiting)
         self.processors, self.holds = [width for width, _ in jobs], [hold for _, hold in jobs]
-        self.narrow, self.short = _AtMost(self.processors[len(running) :]), _AtMost(self.holds[len(running) :])
+        self.short = _AtMost(self.holds[len(running) :])
+        self.narrow = _AtMost(self.processors[len(running) :]).by_number()
 
     def course(self, left: Sequence[float]) -> Course:
         """The course with given run times: how long each job still runs, or will run once started (s), of all jobs."""
-        led = _Led(self, left)
-        openings = [led.opening()]
-        while led.ended():
-            openings.append(led.opening())
-        starts = np.array(led.starts)
-        return Course(
-            starts, starts + np.array(left), np.array(self.processors, dtype=np.int64), self.free, np.array(openings).T
-        )
+        begin, openings = _led(self, left)
+        starts, processors = np.array(begin), np.array(self.processors, dtype=np.int64)
+        return Course(starts, starts + np.array(left), processors, self.free, np.array(openings).T)
 
 
 class _AtMost:
@@ -71,96 +67,90 @@ class _AtMost:
     def __call__(self, most: float) -> int:
         return self._jobs[bisect_right(self._values, most)]
 
+    def by_number(self) -> list[int]:
+        """The sets for all whole numbers from 0 to the largest, where what is compared is whole."""
+        steps = pairwise([0, *map(int, self._values)])
+        return [*chain.from_iterable(map(repeat, self._jobs, (end - begin for begin, end in steps))), self._jobs[-1]]
 
-class _Led:
-    """A queue that is led on, up to some time.
+
+def _led(queue: StandingQueue, left: Sequence[float]) -> tuple[list[float], list[tuple[float, int, int, float]]]:
+    """Lead a queue on from 0 s until all its jobs have ended; one function, since each step is taken so often.
 
     Parameters
     ----------
     queue : as it is at 0 s.
     left : how long each job still runs, or will run once started (s).
 
-    Attributes
-    ----------
-    starts : when each job starts (s), 0 where it has not started.
+    Returns
+    -------
+    When each job starts (s), 0 where it runs already, and the times at which one more job might, see :class:`Course`.
     """
+    processors, holds, narrow, running, total = queue.processors, queue.holds, queue.narrow, queue.running, len(left)
+    now, free, first, begun = 0.0, queue.free, running, 0
+    starts, waits = [0.0] * total, bytearray([1]) * total
+    ends = [(left[job], job) for job in range(running)]
+    expected = sorted((holds[job], job) for job in range(running))
+    heapq.heapify(ends)
+    # Those that wait and were considered for backfill; behind them nobody ever was, so that all others wait.
+    line = known = 0
+    widest = len(narrow) - 1
+    openings = []
 
-    def __init__(self, queue: StandingQueue, left: Sequence[float]) -> None:
-        self._queue, self._left, self._free, self._now = queue, left, queue.free, 0.0
-        self.starts = [0.0] * len(left)
-        running = range(queue.running)
-        self._ends = [(left[job], job) for job in running]
-        heapq.heapify(self._ends)
-        self._expected = sorted((queue.holds[job], job) for job in running)
-        self._first, self._begun = queue.running, 0
-        self._waiting = (1 << (len(left) - queue.running)) - 1
+    def start(job: int) -> None:
+        starts[job], waits[job] = now, 0
+        insort(expected, (now + holds[job], job))
+        heapq.heappush(ends, (now + left[job], job))
 
-    def ended(self) -> bool:
-        """Continue up to the next time at which jobs end; return whether any did."""
-        if not self._ends:
-            return False
-        self._now = self._ends[0][0]
-        processors, holds = self._queue.processors, self._queue.holds
-        while self._ends and self._ends[0][0] == self._now:
-            _, job = heapq.heappop(self._ends)
-            self._free += processors[job]
-            del self._expected[bisect_left(self._expected, (self.starts[job] + holds[job], job))]
-        return True
-
-    def opening(self) -> tuple[float, int, int, float]:
-        """Start the jobs that start now; return the time, and what they leave to one more, see :class:`Course`."""
-        queue, total = self._queue, len(self.starts)
-        while self._first < total:
-            if self._waiting >> (self._first - queue.running) & 1:
-                if queue.processors[self._first] > self._free:
-                    break
-                self._start(self._first)
-            self._first += 1
+    while True:
+        while first < total and (not waits[first] or processors[first] <= free):
+            if waits[first]:
+                free -= processors[first]
+                begun += 1
+                start(first)
+            first += 1
+        if first == total:
+            openings.append((now, free, free, math.inf))
         else:
-            return self._now, self._free, self._free, math.inf
-        considered = queue.depth + self._begun  # behind them nobody has been considered yet, and none has started
-        may = self._waiting & ((1 << considered) - 1) & queue.narrow(self._free)
-        closed = queue.running + considered <= total
-        if closed and not may:
-            return self._now, 0, 0, 0.0
-        patience, extra = self._reservation()
-        if may:
-            extra = self._fill(may, patience, extra)
-        return (self._now, 0, 0, 0.0) if closed else (self._now, min(self._free, extra), self._free, patience)
-
-    def _start(self, job: int) -> None:
-        self.starts[job] = self._now
-        self._free -= self._queue.processors[job]
-        self._waiting ^= 1 << (job - self._queue.running)
-        self._begun += 1
-        insort(self._expected, (self._now + self._queue.holds[job], job))
-        heapq.heappush(self._ends, (self._now + self._left[job], job))
-
-    def _reservation(self) -> tuple[float, int]:
-        """How long it takes until the first in line starts at the latest (s), and the processors that it leaves."""
-        processors = self._queue.processors
-        first, free, at = processors[self._first], self._free, math.inf
-        for end, job in self._expected:
-            if end > at:
-                break
+            known, before = min(queue.depth + begun, total - running), max(known, first - running)
+            line = line & -1 << first - running | (1 << known) - (1 << before)
+            may, to_all = line & narrow[min(free, widest)], queue.depth + begun > total - running
+            if may or to_all:
+                patience, extra = _reservation(expected, processors, processors[first] - free, now)
+            if may:
+                short = queue.short(patience)
+                may &= short | narrow[min(extra, widest)]
+                while may:
+                    bit = may & -may
+                    job = running + bit.bit_length() - 1
+                    free -= processors[job]
+                    extra -= processors[job] if holds[job] > patience else 0
+                    begun += 1
+                    start(job)
+                    line ^= bit
+                    may = (may ^ bit) & narrow[min(free, widest)] & (short | narrow[min(extra, widest)])
+            if to_all:
+                openings.append((now, min(free, extra), free, patience))
+        if not ends:
+            return starts, openings
+        now = ends[0][0]
+        while ends and ends[0][0] == now:
+            _, job = heapq.heappop(ends)
             free += processors[job]
-            if free >= first:
-                at = max(end, self._now)
-        return at - self._now, free - first
+            del expected[bisect_left(expected, (starts[job] + holds[job], job))]
 
-    def _fill(self, may: int, patience: float, extra: int) -> int:
-        """Start those of some jobs, one after the other, that delay no reservation; return what they leave of it."""
-        queue = self._queue
-        short = queue.short(patience)
-        may &= short | queue.narrow(extra)
-        while may:
-            place = (may & -may).bit_length() - 1
-            job = queue.running + place
-            self._start(job)
-            if queue.holds[job] > patience:
-                extra -= queue.processors[job]
-            may &= self._waiting & queue.narrow(self._free) & (short | queue.narrow(extra))
-        return extra
+
+def _reservation(
+    expected: Sequence[tuple[float, int]], processors: Sequence[int], lacking: int, now: float
+) -> tuple[float, int]:
+    """How long it takes at the latest until so many more processors are free (s), and how many more are by then."""
+    at = math.inf
+    for end, job in expected:
+        if end > at:
+            break
+        lacking -= processors[job]
+        if lacking <= 0:
+            at = max(end, now)
+    return at - now, -lacking
 
 
 @dataclass(frozen=True, slots=True)

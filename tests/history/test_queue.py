@@ -129,6 +129,24 @@ def test_the_waits_by_processors_are_the_means_of_those_with_each_possible_run_t
     assert at(Line(free, running, waiting)) == pytest.approx(np.mean([at(line) for line in each]))
 
 
+@pytest.mark.parametrize(("most", "which"), [(15, (0, 1, 2, 3, 4)), (9, (0, 2, 4)), (1, (1, 3))])
+def test_a_long_queue_is_simulated_with_fewer_of_the_possible_run_times(
+    monkeypatch: pytest.MonkeyPatch, most: int, which: tuple[int, ...]
+) -> None:
+    lefts = [(10.0, 20.0, 40.0, 80.0, 160.0), (7.0,), (1000.0, 600.0, 300.0, 100.0, 2.0)]
+    jobs = [PrecedingJob(2, 2000.0, left, str(number)) for number, left in enumerate(lefts)]
+    each = [
+        Line(0, [replace(jobs[0], left=(lefts[0][k],))], [jobs[1], replace(jobs[2], left=(lefts[2][k],))])
+        for k in range(5)
+    ]
+    monkeypatch.setattr(queue, "MOST", most)
+    line = Line(0, jobs[:1], jobs[1:])
+    assert line.wait(2, 60.0) == pytest.approx(np.mean([each[k].wait(2, 60.0) for k in which]))
+    assert line.starts() == {
+        number: pytest.approx(np.mean([each[k].starts()[number] for k in which])) for number in ("1", "2")
+    }
+
+
 def test_what_runs_may_hold_its_processors_as_long_as_its_limit_says() -> None:
     assert QueuedJob("1", frozenset("p"), 4, 600.0, ran=500.0).holds == 100.0
     assert QueuedJob("1", frozenset("p"), 4, 600.0, ran=700.0).holds == 1.0
