@@ -39,8 +39,8 @@ def blocks(env: Env, values: Floats, lines: Iterable[str]) -> Expression | None:
     unit = int(np.gcd.reduce(np.diff(steps))) if steps.size > 1 else 0
     if not unit or steps.size > 4 * np.unique(env["n"]).size:
         return None
-    units = sorted({unit, *(unit // part for part in range(2, 17) if unit % part == 0)})[::-1]
-    tried = [*product((each for each in units if values[0] % each == 0), (0, 1, 2, -1, -2))]
+    unit = int(np.gcd(unit, steps[0]))
+    tried = [*product((unit // part for part in range(1, 17) if unit % part == 0), (0, 1, 2, -1, -2))]
     sizes, extras = np.array(tried, dtype=np.float64).reshape(-1, 2).T
     shares = values / sizes[:, None] - extras[:, None]
     picked = _picked(values.size)
@@ -51,9 +51,12 @@ def blocks(env: Env, values: Floats, lines: Iterable[str]) -> Expression | None:
             continue
         # The process that deals out has no place on the line.
         unequal = UNEQUAL_SHARES if at.min() >= 0 else ()
+        # Where no two places of a line of one length differ, its first or last one may be all that is there.
+        level = np.unique(np.stack([side, values]), axis=1).shape[1] == np.unique(side).size
+        ways = ((*unequal, *LEVEL_SHARES),) if level else (*((kind,) for kind in unequal), LEVEL_SHARES)
         least, most, most_by_ends = _totals(shares, np.maximum(side, 1), at)
         for place in np.flatnonzero((shares.min(axis=1) >= 0) & (least <= np.maximum(most, most_by_ends))).tolist():
-            for kinds in (*((kind,) for kind in unequal), LEVEL_SHARES):
+            for kinds in ways:
                 found: list[tuple[int, str, int]] = []
                 for kind in kinds:
                     last = (most_by_ends if kind == "ceil" else most)[place]
@@ -64,7 +67,7 @@ def blocks(env: Env, values: Floats, lines: Iterable[str]) -> Expression | None:
                         totals = totals[np.all(made == shares[place, rows], axis=1)]
                     found += [(roundness(total), kind, int(total)) for total in totals.tolist()]
                 if found:
-                    # The rounder size tells whether the rest is dropped or filled up.
+                    # The rounder size tells how it is dealt out.
                     _, kind, size = min(found)
                     of_each, extra = float(sizes[place]), float(extras[place])
                     return Expression(extra * of_each, ((of_each, f"{kind}{line}:{size}"),))

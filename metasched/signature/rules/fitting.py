@@ -81,7 +81,7 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     _same_program(ordered, timed)
     completion = cache(partial(_completed, ordered, timed))
     found = _whole(ordered, timed, completion)
-    believed = found is not None and found.partners and _grows(found) and _holds(found)
+    believed = found is not None and _believed(found)
     if found is not None and believed and _explains(found):
         return found
     if (whole := completion() or _from_another(ordered, timed)) is not None and (not believed or _explains(whole)):
@@ -95,7 +95,7 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     nearly = found is not None and not found.partners and _grows(found) and found.calls_ruled >= NEARLY
     if not nearly and (again := _whole([in_order(trace) for trace in ordered], timed, completion)) is not None:
         again = replace(again, in_order=True)
-        if again.partners and _grows(again) and _holds(again):
+        if _believed(again):
             return again
     parts = _in_parts(ordered, timed)
     found = max(
@@ -307,6 +307,9 @@ def _best(
         # Where nearly each process has a role of its own, nothing is explained: any calls would have such rules.
         if seen is None or sum(len(runs) - 1 in of for of in seen.values()) > max(MOST_ROLES * counts[-1], 1):
             continue
+        # Neither is it where so few runs show each role that no rule in n can be checked on them.
+        if max(map(len, seen.values())) < min(FEWEST, len(runs)):
+            continue
         if part and not _reaches(features, topology, _larger(counts, topology), {*seen}):
             continue
         patience, believed = 0 if part else MOST_FAILED, FOLDED if features == "folded" else ()
@@ -460,6 +463,15 @@ def _larger(counts: Sequence[int], topology: str) -> list[int]:
     if all(math.isqrt(n) ** 2 == n for n in counts):
         larger += [(math.isqrt(largest) + more) ** 2 for more in (1, 2, 4)]
     return [n for n in larger if TOPOLOGIES[topology](n)]
+
+
+def _believed(found: Fit) -> bool:
+    """Whether rules of whole programs may be taken for those of larger runs.
+
+    Where hardly any processes share a role, some rules hold of whatever they do: then every call has to follow them.
+    """
+    every = found.calls_ruled == 1.0 or _explains(found)
+    return found.partners and every and _grows(found) and _holds(found)
 
 
 def _grows(found: Fit) -> bool:

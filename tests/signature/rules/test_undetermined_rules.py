@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 
 import pytest
 
-from metasched.signature.rules.expanding import sound
+from metasched.signature.equations.topologies import balanced
+from metasched.signature.rules.expanding import expanded, lines, sound
 from metasched.signature.rules.fitting import fit
 from metasched.signature.traces.trace import Trace, trace_of
 
@@ -80,3 +83,24 @@ def test_roles_that_only_some_counts_have_stay_roles() -> None:
     found = fit([run(swapped, n) for n in (11, 23, 47)])
     assert found.ruled == 1.0
     assert [*map(len, sound(found.application, 99).processes)] == [14] * 98 + [10]
+
+
+def halo(rank: int, n: int, apart: int) -> list[Action]:
+    """Messages to neighbours in three dimensions, along so many of them at once, those of one call without tags."""
+    sides = balanced(n, 3)
+    places = [*product(*map(range, sides))]
+    found: list[Action] = []
+    for way in product((-1, 0, 1), repeat=3):
+        to = tuple(place + by for place, by in zip(places[rank], way, strict=True))
+        if 0 < sum(map(abs, way)) <= apart and to in places:
+            found.append(("sendRecv", (80, places.index(to), 80, places.index(to), 6, 6)))
+    return found
+
+
+def test_roles_that_no_three_runs_show_are_not_believed() -> None:
+    # Four columns tell the processes of these runs apart as three sides do, but none stands at one place in all runs.
+    program = partial(halo, apart=2)
+    found = fit([run(program, n) for n in (4, 8, 16)])
+    right = [*lines(expanded(found.application, 32))] == [*lines(run(program, 32))]
+    assert right or [each.calls for each in found.irregular if "sendRecv" in each.calls]
+    assert right or found.ruled < 0.2
