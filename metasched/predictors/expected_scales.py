@@ -9,11 +9,18 @@ Williams, Gaussian Processes for Machine Learning, sections 3.4 and 5.4.1).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
+from metasched.arrays import Floats
 from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, Scales, form_covariance
+
+#: Weight, as a number of runs, of the priors' own deviations.
+WORTH = 1.0
+#: A run with a variance of its noise above this, relative to the usual one, is an outlier.
+OUTLYING = 4.0
 
 
 def expected_scales(process: ResidualProcess, prior: ScalePrior) -> Scales:
@@ -63,21 +70,49 @@ def expected_scales(process: ResidualProcess, prior: ScalePrior) -> Scales:
     )
 
 
-def with_expected_scales(process: ResidualProcess, prior: ScalePrior) -> ResidualProcess:
-    """The same process under the expected squares of its scales, its formula being the most probable one.
+def as_expected(process: ResidualProcess, prior: ScalePrior, error: Floats, least: float = 0.0) -> ResidualProcess:
+    """The same process with the deviations that are expected of the next run, its formula being the most probable one.
+
+    They are those of the expected squares of the scales and of the parameters' priors, times a factor that all have in
+    common. The misfit of n runs, under the most probable scales and with one parameter that is free, is n - 1 if the
+    priors suit. The square of the factor is its ratio to that, and 1 before any run, with the weight of :data:`WORTH`
+    runs (a Student t process; Shah, Wilson & Ghahramani, "Student-t processes as alternatives to Gaussian processes",
+    AISTATS 2014). The mean stays that of the most probable scales, so predicted times do not change.
 
     Parameters
     ----------
     process, prior : as of :func:`expected_scales`.
+    error : log(measured / formula) at the prior means of the parameters, shape (n,).
+    least : lower bound of the square of the factor.
+
+    Examples
+    --------
+    >>> prior, one = ScalePrior(Scales(0.01, (2.0, 2.0), 0.01, 0.05)), np.ones((20, 1))
+    >>> process = ResidualProcess(np.log(np.ones((20, 2))), one, np.ones(1), np.zeros(20), prior.medians)
+    >>> suits, not_at_all = np.tile([0.05, -0.05], 10), np.tile([0.15, -0.15], 10)
+    >>> [round(as_expected(process, prior, error).scales.noise, 3) for error in (suits, not_at_all)]
+    [0.053, 0.154]
     """
-    return ResidualProcess(
+    left, usual = process.inverse @ error, process.noise <= OUTLYING
+    # Without outliers, each of which adds to the misfit of the others its error when it is predicted from them.
+    misfit = float(error @ left - np.sum((left**2 / np.diag(process.inverse))[~usual]))
+    square = max((WORTH + misfit) / (WORTH + np.count_nonzero(usual) - 1.0), least)
+    known, expected, kinship = process.scales, expected_scales(process, prior), process.kinship
+    # Smooth part and scaling are stretched alike, so that the mean is the same with other weights.
+    before, after = (np.sum(each.bend**2 + each.scaling**2 * process.points[:, 1]) for each in (known, expected))
+    factor, form = math.sqrt(square), math.sqrt(square * float(after / before))
+    if kinship is not None:
+        kinship = replace(kinship, apart=kinship.apart * factor, shared=kinship.shared * form)
+    found = ResidualProcess(
         process.points,
         process.basis,
-        process.spreads,
+        process.spreads * factor,
         process.error,
-        expected_scales(process, prior),
+        replace(expected, bend=known.bend * form, scaling=known.scaling * form, noise=expected.noise * factor),
         noise=process.noise,
-        extra=process.extra,
+        extra=process.extra * square,
         moved=False,
-        kinship=process.kinship,
+        kinship=kinship,
     )
+    found.weights = process.weights / form**2
+    return found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from metasched.arrays import Floats
-from metasched.predictors.expected_scales import expected_scales
+from metasched.predictors.expected_scales import as_expected, expected_scales
 from metasched.predictors.gaussian_process import Kinship, ResidualProcess, ScalePrior, Scales, form_covariance
 
 SCALES = Scales(0.06, (2.0, 2.0), 0.05, 0.03, 0.5)
@@ -82,3 +84,46 @@ def test_runs_elsewhere_tell_of_the_scales_too() -> None:
     every = expected_scales(process(30, 2), PRIOR)
     assert every.noise < both.noise < alone.noise
     assert expected_scales(process(30, 2, kinship=Kinship(here, apart)), PRIOR) == every
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_all_deviations_have_one_factor_and_the_means_stay(several: bool) -> None:
+    kinship = Kinship(np.repeat([0, 1], [5, 15]), np.full(2, 0.1), shared=0.03) if several else None
+    bare, rng = process(20, 2, kinship=kinship), np.random.default_rng(1)
+    known = ResidualProcess(
+        bare.points,
+        bare.basis,
+        bare.spreads,
+        rng.normal(0.0, 0.1, 20),
+        SCALES,
+        noise=rng.uniform(1.0, 9.0, 20),
+        extra=rng.uniform(0.0, 0.01, 20),
+        moved=False,
+        kinship=kinship,
+    )
+    found = as_expected(known, replace(PRIOR, spread=1e-4), np.zeros(20), least=9.0)
+    (mean, spread), (wider_mean, wider) = (each.predict(bare.points, bare.basis) for each in (known, found))
+    np.testing.assert_allclose(wider_mean, mean, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(wider, 3.0 * spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("misfit", [0.0, 4.0, 11.0, 200.0])
+def test_the_factor_is_that_of_the_misfit_and_of_one_run_before(misfit: float) -> None:
+    known = process(12, 3)
+    off = np.random.default_rng(2).normal(size=12)
+    error = off * np.sqrt(misfit / (off @ known.inverse @ off))
+    found = as_expected(known, PRIOR, error)
+    np.testing.assert_allclose(found.spreads**2, (1.0 + misfit) / 12.0)
+    assert found.scales.noise == pytest.approx(expected_scales(known, PRIOR).noise * np.sqrt((1.0 + misfit) / 12.0))
+
+
+def test_outliers_are_no_misfit_of_the_others() -> None:
+    known, wild = process(12, 3), np.isin(np.arange(12), [3, 7])
+    error, noise = np.random.default_rng(4).normal(0.0, 0.05, 12), np.where(wild, 1e4, 1.0)
+    error[wild] += 3.0
+    all_runs, others = (
+        ResidualProcess(known.points[to], known.basis[to], known.spreads, error[to], SCALES, noise=noise[to])
+        for to in (np.full(12, True), ~wild)
+    )
+    found = as_expected(all_runs, PRIOR, error).spreads
+    np.testing.assert_allclose(found, as_expected(others, PRIOR, error[~wild]).spreads, rtol=1e-3)

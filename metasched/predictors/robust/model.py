@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from candidate_functions.terms import Observations
 from metasched.arrays import Floats
 from metasched.predictors.abilities import PowerTerm
-from metasched.predictors.expected_scales import with_expected_scales
+from metasched.predictors.expected_scales import as_expected
 from metasched.predictors.gaussian_process import (
     Kinship,
     ResidualProcess,
@@ -128,12 +128,13 @@ class Model:
         Parameters
         ----------
         runs : oldest first; NaN where a load was not measured.
-        scales : of the process, to start from or, without a search, to use.
+        scales : of the process, to start from or, without a search, to use. With neither, all priors are taken as
+            stated, and nothing is learned about how well they suit.
         search : whether to look for the most probable scales.
         settings : of the runs; if empty, all have the default settings.
         platforms : of the runs by number, 0 for the target platform; if empty, all are of the target platform.
         """
-        sample = _Sample.of(runs, settings, platforms)
+        sample, stated = _Sample.of(runs, settings, platforms), scales is None and not search
         rounds = ROUNDS if sample.alone or scales is not None else ROUNDS_OF_SEVERAL
         prior, weights = scale_prior(sample.points.shape[1], sample.loads), np.ones(len(sample.runs))
         scales = scales if scales is not None and len(scales.lengths) == sample.points.shape[1] else prior.medians
@@ -147,14 +148,13 @@ class Model:
             covariance = run_covariance(scales, sample.points, slopes, sample.own(scales, noise, extra), kin)
             formula = formula.fitted(sample.runs, expected, covariance, sample.rows)
             if search and turn < rounds - 1:
-                slopes, error = sample.left_by(formula)
-                error += slopes @ (formula.vector - expected)
+                slopes, error = sample.unexplained(formula)
                 scales = most_probable(
                     sample.points, slopes, spreads, error, prior, scales, noise=noise, extra=extra, kinship=kin
                 )
             if turn < rounds - 1 and len(weights) >= FEWEST_WEIGHED:
                 weights = sample.weighed(formula, scales, weights)
-        process = sample.expecting(formula, scales, weights)
+        process = (sample.process if stated else sample.expecting)(formula, scales, weights)
         return cls(formula, process, scales, sample.loads, weights).under(DEFAULT_SETTINGS)
 
     @classmethod
@@ -357,9 +357,7 @@ class Model:
 
     def _away(self, values: Floats, side: int) -> Floats:
         low, high = self.box
-        away = np.maximum(np.maximum(values - high[side], low[side] - values), 0.0)
-        away *= away
-        return np.asarray(away)
+        return np.asarray(np.maximum(np.maximum(values - high[side], low[side] - values), 0.0) ** 2)
 
     @cached_property
     def noise_factor(self) -> float:
@@ -432,8 +430,7 @@ class _Sample:
         if self.alone:
             return None
         kinship = Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
-        slopes, error = self.left_by(formula)
-        error += slopes @ (formula.vector - Structure.around(self.runs, self.effects, self.rows).vector)
+        slopes, error = self.unexplained(formula)
         return sharing(kinship, scales, self.points, slopes, formula.spreads, error, self.own(scales, noise, extra))
 
     def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
@@ -465,6 +462,11 @@ class _Sample:
         terms = formula.of_runs(self.runs, self.rows)
         return terms.slopes.T, np.log(self.runs.time / terms.time)
 
+    def unexplained(self, formula: Structure) -> tuple[Floats, Floats]:
+        """The same derivatives, and the residuals that the prior means leave where they are linear, (n,)."""
+        slopes, error = self.left_by(formula)
+        return slopes, error + slopes @ (formula.vector - Structure.around(self.runs, self.effects, self.rows).vector)
+
     def process(self, formula: Structure, scales: Scales, weights: Floats) -> ResidualProcess:
         """The process on the residuals of a formula.
 
@@ -482,10 +484,11 @@ class _Sample:
         )
 
     def expecting(self, formula: Structure, scales: Scales, weights: Floats) -> ResidualProcess:
-        """The same for predictions, under the scales that are expected of the next run.
+        """The same for predictions, with the deviations that are expected of the next run.
 
-        Without settings these are the most probable ones: :data:`TAILS` and the imagined scores of the intervals were
-        chosen on such runs.
+        Where runs differ in settings, the noise on one processor relative to that on many is an expected one, too.
+        There, and on several platforms, agreement does not make deviations smaller than those of the priors.
         """
-        found = self.process(formula, scales, weights)
-        return with_expected_scales(found, scale_prior(self.points.shape[1], self.loads)) if formula.powers else found
+        found, differ = self.process(formula, scales, weights), bool(formula.powers)
+        prior = replace(scale_prior(self.points.shape[1], self.loads), fixed_alone=not differ)
+        return as_expected(found, prior, self.unexplained(formula)[1], least=float(differ or not self.alone))
