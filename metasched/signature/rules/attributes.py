@@ -259,6 +259,10 @@ FOLDED = tuple(Attribute("line", (Axis("shift", Expression(0.0, ((sign, "power(n
 _SIDED = re.compile(r"\b(P|x|floor|most|ceil|block|spread)(\d)")
 
 
+#: Relations of partners so many steps along a side: round it, or up to its ends.
+STEPS = ("shift", "step")
+
+
 def turned_to(rule: Attribute, topology: str, one: int, other: int) -> Attribute:
     """The rule of a number along one side of a grid, transferred from another side.
 

@@ -13,7 +13,7 @@ import numpy as np
 from metasched.signature.equations.expressions import Expression, atom_value
 from metasched.signature.equations.nearness import ROUNDING
 from metasched.signature.equations.topologies import TOPOLOGIES
-from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.attributes import STEPS, Attribute, with_grid
 from metasched.signature.rules.samples import Samples
 
 #: A share along one side.
@@ -50,7 +50,7 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
         {
             last if peer.topology == "line" else place
             for place, axis in enumerate(peer.axes)
-            if peer.topology in (topology, "line") and axis.kind == "shift" and (axis.by.terms or axis.by.constant)
+            if peer.topology in (topology, "line") and axis.kind in STEPS and (axis.by.terms or axis.by.constant)
         }
         if peer is not None
         else set()

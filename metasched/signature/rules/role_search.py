@@ -19,6 +19,7 @@ from metasched.signature.rules.fits import Fit, add, shares_by_name
 from metasched.signature.rules.numbered_runs import spread, whole_of
 from metasched.signature.rules.roles import Cell
 from metasched.signature.rules.rule_search import RANKS, GivenUpError, RuleSearch, UndecidedError
+from metasched.signature.rules.steady_sides import across_steady_sides
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.folding import Loop, Node, folded
 from metasched.signature.traces.matching import (
@@ -128,6 +129,7 @@ class RoleSearch:
         whole = whole_of([*dict.fromkeys(self.runs)])
         shares = {name: each / whole for name, each in sorted(unruled.items())}
         learned, topology = tuple(dict.fromkeys(run.count for run in self.runs)), self.search.topology
+        roles = across_steady_sides(Application(self.features, topology, tuple(self.shapes), roles, learned))
         roles = {cell: _of_lengths(role, topology, self.shapes, roles, learned) for cell, role in roles.items()}
         application = Application(self.features, topology, tuple(self.shapes), roles, learned)
         return Fit(application, 1.0 - float(sum(each[0] for each in shares.values())), *shares_by_name(shares))

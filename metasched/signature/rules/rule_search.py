@@ -28,7 +28,7 @@ from metasched.signature.rules.attributes import Attribute, grid_names
 from metasched.signature.rules.completion import Completed
 from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
-from metasched.signature.rules.neighbours import Neighbours, across_steady_sides
+from metasched.signature.rules.neighbours import Neighbours
 from metasched.signature.rules.number_rules import number, regression, shared_out
 from metasched.signature.rules.numbered_runs import NumberedRun, spread
 from metasched.signature.rules.samples import Samples
@@ -241,6 +241,8 @@ class RuleSearch:
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
             if self.completed is not None and not shape.lists:
                 by_column[column], ruled = self._completed(samples, values, (shape_number, column), made, tolerance)
+                if shape.peers and column not in shape.peers:
+                    by_column[column] = off_the_way(by_column[column], by_column[shape.peers[0]], samples)
                 if tolerance and by_column[column].law is not None:
                     by_column[column], ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
                 sound = sound and ruled
@@ -262,7 +264,7 @@ class RuleSearch:
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
             if tolerance and one.law is not None:
                 one, ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
-            one = across_steady_sides(off_the_way(one, partner, samples), partner, samples, values)
+            one = off_the_way(one, partner, samples)
             everywhere = len(samples.distinct) == self.counts
             by_column[column] = self.neighbours.taught(
                 (shape_number, column), one, partner, samples, values, everywhere
@@ -299,6 +301,7 @@ class RuleSearch:
             rule = known.relations[number_].rule(one) if ruled else None
             if rule is None:
                 raise GivenUpError
+            self.grids += [each.topology for each in rule.parts() if each.axes and each.topology != "line"]
             return rule, True
         return one, ruled
 

@@ -16,24 +16,30 @@ Action = tuple[str, tuple[float, ...]]
 EDGE = 192
 
 
-def exchanged(n: int, dimensions: int, around: bool, steps: int = 3) -> Trace:
-    """Each process receives from all neighbours in a cube of data, and then sends to all of them."""
-    sides = balanced(n, dimensions)
+def exchanged(n: int, dimensions: int, around: bool, tagged: bool = False, steps: int = 3) -> Trace:
+    """Each process receives from all neighbours in a cube of data, and then sends to all of them.
+
+    Where directions have tags, the last side of the grid is the longest.
+    """
+    sides = balanced(n, dimensions)[:: -1 if tagged else 1]
     places = [*product(*(range(side) for side in sides))]
 
-    def messages(at: tuple[int, ...]) -> list[tuple[int, int]]:
+    def messages(at: tuple[int, ...]) -> list[tuple[int, int, int]]:
         found = []
-        for way in product((-1, 0, 1), repeat=dimensions):
+        for tag, way in enumerate(product((-1, 0, 1), repeat=dimensions)):
             to = [place + by for place, by in zip(at, way, strict=True)]
             if around:
                 to = [place % side for place, side in zip(to, sides, strict=True)]
             if any(way) and tuple(to) in places:
                 size = 8 * prod(1 if by else EDGE // side for by, side in zip(way, sides, strict=True))
-                found.append((places.index(tuple(to)), size))
+                found.append((places.index(tuple(to)), tag if tagged else 5, size))
         return found
 
     def actions(at: tuple[int, ...]) -> list[Action]:
-        calls = [(name, (peer, 5, size, 6)) for name in ("irecv", "isend") for peer, size in messages(at)]
+        back = 3**dimensions - 1
+        received = [(peer, back - tag if tagged else tag, size) for peer, tag, size in messages(at)]
+        calls: list[Action] = [("irecv", (*message, 6)) for message in received]
+        calls += [("isend", (*message, 6)) for message in messages(at)]
         turn: list[Action] = [("compute", (1e8 / n,)), *calls, ("waitall", (len(calls),))]
         return [("init", ()), *steps * turn, ("finalize", ())]
 
@@ -55,3 +61,10 @@ def test_messages_to_corners_are_right_where_sides_are_longer(
     assert (found.ruled, found.unruled) == (1.0, {})
     for n in (144,) if 36 in counts else (128, 256):
         assert texts(sound(found.application, n)) == texts(exchanged(n, dimensions, around))
+
+
+def test_messages_with_a_tag_for_each_direction_are_right_where_sides_are_longer() -> None:
+    # Calls that differ in their tags are no loop: each direction is learned by itself.
+    found = fit([exchanged(n, 3, around=False, tagged=True) for n in (16, 32, 64)])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    assert texts(sound(found.application, 128)) == texts(exchanged(128, 3, around=False, tagged=True))

@@ -1,0 +1,136 @@
+"""Sizes of messages to neighbours, also along sides of a grid that are as long in all runs.
+
+How a size follows such a side no run shows. The message in the direction that is the same but for this side and another
+one does: where its size, with the sides exchanged, holds as well, it is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from metasched.arrays import Ints
+from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
+from metasched.signature.rules.application import Application, Role
+from metasched.signature.rules.attributes import STEPS, Attribute, turned_to, with_grid
+from metasched.signature.rules.roles import Cell, cells
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A number of a message, by its direction.
+
+    Parameters
+    ----------
+    cell, leaf, column : where it stands.
+    name : of the call.
+    partner : the rule of the partner.
+    sizes : the rule of the number, of each step of a loop over neighbours.
+    """
+
+    cell: Cell
+    leaf: int
+    column: int
+    name: str
+    partner: Attribute
+    sizes: tuple[Attribute, ...]
+
+    @property
+    def partners(self) -> tuple[Attribute, ...]:
+        """The rules of the partners, of each step."""
+        return self.partner.table or (self.partner,)
+
+
+def across_steady_sides(application: Application) -> dict[Cell, Role]:
+    """The roles of an application, with the sizes of messages to neighbours where sides are longer than in all runs.
+
+    Sizes that the runs tell stay as they are.
+    """
+    messages = [*_messages(application)]
+    grids = Counter(each.topology for message in messages for each in message.partners)
+    topology = next((name for name, _ in grids.most_common() if name not in ("", "line")), None)
+    if topology is None:
+        return application.roles
+    known: dict[tuple[str, int, frozenset[int]], list[Attribute]] = {}
+    for message in messages:
+        for size, partner in zip(message.sizes, message.partners, strict=True):
+            if size.expression is not None and (crossed := _crossed(partner, topology)):
+                known.setdefault((message.name, message.column, crossed), []).append(_spoken(size, application))
+    roles, members = dict(application.roles), {cell: _ranks(application, cell) for cell in application.roles}
+    sides = np.array([TOPOLOGIES[topology](n) for n in application.learned])
+    steady = np.flatnonzero(np.ptp(sides, axis=0) == 0).tolist()
+    turns = [*product(steady, {*range(sides.shape[1])} - {*steady})]
+    for message in messages if turns else ():
+        found = [*message.sizes]
+        for at, partner in enumerate(message.partners):
+            crossed = _crossed(partner, topology)
+            for one, other in turns if crossed else ():
+                like = frozenset({one: other, other: one}.get(side, side) for side in crossed)
+                for size in dict.fromkeys(known.get((message.name, message.column, like), ())):
+                    turned = turned_to(size, topology, one, other)
+                    here = members[message.cell]
+                    if turned != size and _equal(turned, _spoken(found[at], application), application, here):
+                        found[at] = turned
+        if found != [*message.sizes]:
+            roles[message.cell] = _with(roles[message.cell], message, found)
+    return roles
+
+
+def _messages(application: Application) -> Iterator[_Message]:
+    for cell, role in application.roles.items():
+        for place, (leaf, rule) in enumerate(zip(role.program.leaves, role.rules, strict=True)):
+            shape = application.shapes[leaf.shape]
+            for column, size in enumerate(rule.numbers if shape.peers else ()):
+                partner = rule.numbers[shape.peers[0]]
+                alike = size.steps == partner.steps or not size.table
+                if column in shape.peers or not alike or size.placement or partner.placement:
+                    continue
+                sizes = size.table or (size,) * max(len(partner.table), 1)
+                yield _Message(cell, place, column, shape.name, partner, sizes)
+
+
+def _crossed(partner: Attribute, topology: str) -> frozenset[int]:
+    """Along which sides of a grid a partner is elsewhere; none where it is no neighbour there."""
+    if not {axis.kind for axis in partner.axes} <= {*STEPS} or partner.topology not in (topology, "line"):
+        return frozenset()
+    # The next rank is the neighbour along the last side of every grid.
+    first = dimensions_of(topology) - len(partner.axes)
+    return frozenset(first + place for place, axis in enumerate(partner.axes) if axis.by.constant or axis.by.terms)
+
+
+def _spoken(size: Attribute, application: Application) -> Attribute:
+    """A rule that says which grid it speaks of."""
+    return size if size.topology else replace(size, topology=application.topology)
+
+
+def _ranks(application: Application, cell: Cell) -> dict[int, Ints]:
+    """The ranks of a role in each run that has it."""
+    every = {n: np.array(cells(application.features, application.topology, n)) for n in application.learned}
+    ranks = {n: np.flatnonzero(np.all(each.reshape(n, -1) == cell, axis=1)) for n, each in every.items()}
+    return {n: each for n, each in ranks.items() if each.size}
+
+
+def _equal(one: Attribute, other: Attribute, application: Application, ranks: Mapping[int, Ints]) -> bool:
+    """Whether two rules say the same in all runs; False where one depends on the step of a loop."""
+    for n, own in ranks.items():
+        named = with_grid({"r": own.astype(np.float64), "n": np.full(1, float(n))}, TOPOLOGIES[application.topology](n))
+        try:
+            if not np.all(one(named, n) == other(named, n)):
+                return False
+        except KeyError:
+            return False
+    return True
+
+
+def _with(role: Role, message: _Message, sizes: list[Attribute]) -> Role:
+    """A role with other sizes of a message."""
+    rules = [*role.rules]
+    numbers = [*rules[message.leaf].numbers]
+    by_step = message.partner if message.partner.table else None
+    numbers[message.column] = replace(by_step, table=tuple(sizes)) if by_step else sizes[0]
+    rules[message.leaf] = replace(rules[message.leaf], numbers=tuple(numbers))
+    return replace(role, rules=tuple(rules))
