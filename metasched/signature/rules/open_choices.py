@@ -24,6 +24,8 @@ from metasched.signature.traces.actions import AMOUNTS, BYTE
 DECIDING = 257
 #: The same of runs that have to be expanded to see it.
 SMALL = 33
+#: Into how many parts pieces are cut that may be several.
+MOST_PARTS = 16
 #: Turns of an inner loop that are expanded then: more than the rounds, one for each doubling of the processes.
 MOST_ROUNDS = 32
 #: What divides by n, by a root of it or by a side.
@@ -260,13 +262,14 @@ def _open_shares(application: Application, asked: Sequence[int] | None) -> Itera
     """Rules that divide, whose quotients were whole in all runs."""
     possible = [*possible_counts(application, range(*COMPARED))]
     for action, rule, in_bytes in sorted(_quotients(application), key=str):
-        finer = _finer(rule)
-        differ = partial(_other_value, rule, finer or rule)
-        if finer is not None and not any(map(differ, application.learned)) and _matters(differ, asked):
-            deciding = next(filter(differ, possible), 0)
-            line = f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
-            line += f", a run of {deciding} processes would decide" if deciding else ""
-            yield OpenChoice(line, partial(_in_place_of, rule, finer))
+        for finer in _finer(rule):
+            differ = partial(_other_value, rule, finer)
+            if not any(map(differ, application.learned)) and _matters(differ, asked):
+                deciding = next(filter(differ, possible), 0)
+                line = f"the runs do not tell {rule} of {action} from {finer}: the first is taken"
+                line += f", a run of {deciding} processes would decide" if deciding else ""
+                yield OpenChoice(line, partial(_in_place_of, rule, finer))
+                break
         uneven = partial(_uneven, rule, _piece(rule, application.learned) if in_bytes else 1)
         if any(map(uneven, application.learned)) or not _matters(uneven, asked):
             continue
@@ -342,13 +345,14 @@ def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
     return found
 
 
-def _finer(rule: Attribute) -> Attribute | None:
-    """The share of twice as much in half as large pieces; None where a rule is no share, or its pieces are odd."""
+def _finer(rule: Attribute) -> Iterator[Attribute]:
+    """The shares of the same in smaller pieces; none where a rule is no share, or its pieces are no multiples."""
     terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
     share = re.fullmatch(r"(floor[\dw]):(\d+)", terms[0][1]) if len(terms) == 1 else None
-    if share is None or terms[0][0] % 2:
-        return None
-    return replace(rule, expression=Expression(0.0, ((terms[0][0] / 2, f"{share[1]}:{2 * int(share[2])}"),)))
+    for parts in range(2, MOST_PARTS + 1) if share is not None else ():
+        if share is not None and terms[0][0] % parts == 0:
+            atom = f"{share[1]}:{parts * int(share[2])}"
+            yield replace(rule, expression=Expression(0.0, ((terms[0][0] / parts, atom),)))
 
 
 def _at(rule: Attribute, count: int) -> Env:

@@ -65,15 +65,15 @@ def across_steady_sides(application: Application) -> dict[Cell, Role]:
     steady = np.flatnonzero(np.ptp(sides, axis=0) == 0).tolist()
     turns = [*product(steady, {*range(sides.shape[1])} - {*steady})]
     for message in messages if turns else ():
-        found = [*message.sizes]
+        found, here = [*message.sizes], members[message.cell]
         for at, partner in enumerate(message.partners):
             crossed = _crossed(partner, topology)
             for one, other in turns if crossed else ():
                 like = frozenset({one: other, other: one}.get(side, side) for side in crossed)
                 for size in dict.fromkeys(known.get((message.name, message.column, like), ())):
                     turned = turned_to(size, topology, one, other)
-                    here = members[message.cell]
-                    if turned != size and _equal(turned, _spoken(found[at], application), application, here):
+                    own = _spoken(found[at], application)
+                    if _shares(turned) not in (_shares(size), _shares(own)) and _equal(turned, own, application, here):
                         found[at] = turned
         if found != [*message.sizes]:
             roles[message.cell] = _with(roles[message.cell], message, found)
@@ -105,6 +105,11 @@ def _crossed(partner: Attribute, topology: str) -> frozenset[int]:
 def _spoken(size: Attribute, application: Application) -> Attribute:
     """A rule that says which grid it speaks of."""
     return size if size.topology else replace(size, topology=application.topology)
+
+
+def _shares(size: Attribute) -> list[tuple[float, list[str]]]:
+    """The terms of a rule, whatever the order of their factors."""
+    return [(slope, sorted(atom.split("*"))) for slope, atom in size.expression.terms] if size.expression else []
 
 
 def _ranks(application: Application, cell: Cell) -> dict[int, Ints]:

@@ -65,3 +65,28 @@ def test_blocks_that_came_out_even_everywhere_are_said_to_be_open() -> None:
     assert not open_rules(application, [100])
     asked = [line for line in open_rules(application, [256]) if "rounded" in line]
     assert len(asked) == 2
+
+
+def rounded_down(n: int) -> Trace:
+    """Rows and columns of a grid with borders, without what is left over of 4,608 numbers of eight bytes."""
+    rows, columns = TOPOLOGIES["grid 01"](n)
+
+    def step(rank: int) -> list[tuple[str, tuple[float, ...]]]:
+        x, y = divmod(rank, columns)
+        found: list[tuple[str, tuple[float, ...]]] = [("compute", (1e8 / n,))]
+        for by, along in ((columns, columns), (1, rows), (-1, rows), (-columns, columns)):
+            there = 0 <= x + by // columns < rows if along == columns else 0 <= y + by < columns
+            found += [(name, (rank + by, 3, 4608 // along * 8, 6)) for name in ("irecv", "isend") if there]
+        return [*found, ("waitall", (len(found) - 1,)), ("allreduce", (1, 0, 0))]
+
+    return trace_of({rank: [("init", ()), *4 * step(rank), ("finalize", ())] for rank in range(n)})
+
+
+def test_a_length_is_the_same_for_all_roles_and_the_pieces_that_it_may_have_are_said() -> None:
+    # Shares of 1,536 pieces of 24 bytes come to the same in all runs as those of 4,608 of eight.
+    application = fit([rounded_down(n) for n in (12, 20, 30)]).application
+    shares = {atom for each in application.attributes() for part in each.parts() if part.expression is not None
+              for _, atom in part.expression.terms if ":" in atom}  # fmt: skip
+    assert {share.partition(":")[2] for share in shares} == {"1536"}
+    assert open_rules(application, [30]) == []
+    assert any("from 8 floor0:4608" in line for line in open_rules(application, [42]))
