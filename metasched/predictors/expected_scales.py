@@ -93,10 +93,10 @@ def as_expected(process: ResidualProcess, prior: ScalePrior, error: Floats, leas
     >>> [round(as_expected(process, prior, error).scales.noise, 3) for error in (suits, not_at_all)]
     [0.053, 0.154]
     """
-    left, usual = process.inverse @ error, process.noise <= OUTLYING
-    # Without outliers, each of which adds to the misfit of the others its error when it is predicted from them.
-    misfit = float(error @ left - np.sum((left**2 / np.diag(process.inverse))[~usual]))
-    square = max((WORTH + misfit) / (WORTH + np.count_nonzero(usual) - 1.0), least)
+    left, wild = process.inverse @ error, process.noise > OUTLYING
+    # Without outliers, which add to the misfit of the others their own when they are predicted from these.
+    added = left[wild] @ np.linalg.solve(process.inverse[np.ix_(wild, wild)], left[wild])
+    square = max((WORTH + float(error @ left - added)) / (WORTH + np.count_nonzero(~wild) - 1.0), least)
     known, expected, kinship = process.scales, expected_scales(process, prior), process.kinship
     # Smooth part and scaling are stretched alike, so that the mean is the same with other weights.
     before, after = (np.sum(each.bend**2 + each.scaling**2 * process.points[:, 1]) for each in (known, expected))
