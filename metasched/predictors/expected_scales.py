@@ -96,7 +96,8 @@ def as_expected(process: ResidualProcess, prior: ScalePrior, error: Floats, leas
     left, wild = process.inverse @ error, process.noise > OUTLYING
     # Without outliers, which add to the misfit of the others their own when they are predicted from these.
     added = left[wild] @ np.linalg.solve(process.inverse[np.ix_(wild, wild)], left[wild])
-    square = max((WORTH + float(error @ left - added)) / (WORTH + np.count_nonzero(~wild) - 1.0), least)
+    usual = max(int(np.count_nonzero(~wild)), 1)
+    square = max((WORTH + float(error @ left - added)) / (WORTH + usual - 1.0), least)
     known, expected, kinship = process.scales, expected_scales(process, prior), process.kinship
     # Smooth part and scaling are stretched alike, so that the mean is the same with other weights.
     before, after = (np.sum(each.bend**2 + each.scaling**2 * process.points[:, 1]) for each in (known, expected))

@@ -128,3 +128,10 @@ def test_outliers_are_no_misfit_of_the_others(places: list[int]) -> None:
     )
     found = as_expected(all_runs, PRIOR, error).spreads
     np.testing.assert_allclose(found, as_expected(others, PRIOR, error[~wild]).spreads, rtol=1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_where_all_runs_are_outliers_the_priors_stay_as_they_are(count: int) -> None:
+    known, error = process(count, 3), np.full(count, 2.0)
+    wild = ResidualProcess(known.points, known.basis, known.spreads, error, SCALES, noise=np.full(count, 1e4))
+    np.testing.assert_allclose(as_expected(wild, PRIOR, error).spreads, known.spreads)
