@@ -93,10 +93,10 @@ def as_expected(process: ResidualProcess, prior: ScalePrior, error: Floats, leas
     >>> [round(as_expected(process, prior, error).scales.noise, 3) for error in (suits, not_at_all)]
     [0.053, 0.154]
     """
-    left, wild = process.inverse @ error, process.noise > OUTLYING
+    left, outlying = process.inverse @ error, process.noise > OUTLYING
     # Without outliers, which add to the misfit of the others their own when they are predicted from these.
-    added = left[wild] @ np.linalg.solve(process.inverse[np.ix_(wild, wild)], left[wild])
-    usual = max(int(np.count_nonzero(~wild)), 1)
+    added = left[outlying] @ np.linalg.solve(process.inverse[np.ix_(outlying, outlying)], left[outlying])
+    usual = max(int(np.count_nonzero(~outlying)), 1)
     square = max((WORTH + float(error @ left - added)) / (WORTH + usual - 1.0), least)
     known, expected, kinship = process.scales, expected_scales(process, prior), process.kinship
     # Smooth part and scaling are stretched alike, so that the mean is the same with other weights.
