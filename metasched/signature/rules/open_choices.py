@@ -349,8 +349,10 @@ def _finer(rule: Attribute) -> Iterator[Attribute]:
     """The shares of the same in smaller pieces; none where a rule is no share, or its pieces are no multiples."""
     terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
     share = re.fullmatch(r"(floor[\dw]):(\d+)", terms[0][1]) if len(terms) == 1 else None
-    for parts in range(2, MOST_PARTS + 1) if share is not None else ():
-        if share is not None and terms[0][0] % parts == 0:
+    if share is None:
+        return
+    for parts in range(2, MOST_PARTS + 1):
+        if terms[0][0] % parts == 0:
             atom = f"{share[1]}:{parts * int(share[2])}"
             yield replace(rule, expression=Expression(0.0, ((terms[0][0] / parts, atom),)))
 

@@ -7,13 +7,12 @@ one does: where its size, with the sides exchanged, holds as well, it is taken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from metasched.arrays import Ints
 from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
 from metasched.signature.rules.application import Application, Role
 from metasched.signature.rules.attributes import STEPS, Attribute, turned_to, with_grid
@@ -52,19 +51,19 @@ def across_steady_sides(application: Application) -> dict[Cell, Role]:
     """
     messages = [*_messages(application)]
     grids = Counter(each.topology for message in messages for each in message.partners)
-    topology = next((name for name, _ in grids.most_common() if name not in ("", "line")), None)
-    if topology is None:
+    topology = next((name for name, _ in grids.most_common() if name not in ("", "line")), "line")
+    sides = np.array([TOPOLOGIES[topology](n) for n in application.learned])
+    steady = np.flatnonzero(np.ptp(sides, axis=0) == 0).tolist()
+    turns = [*product(steady, {*range(sides.shape[1])} - {*steady})]
+    if not turns:
         return application.roles
     known: dict[tuple[str, int, frozenset[int]], list[Attribute]] = {}
     for message in messages:
         for size, partner in zip(message.sizes, message.partners, strict=True):
             if size.expression is not None and (crossed := _crossed(partner, topology)):
                 known.setdefault((message.name, message.column, crossed), []).append(_spoken(size, application))
-    roles, members = dict(application.roles), {cell: _ranks(application, cell) for cell in application.roles}
-    sides = np.array([TOPOLOGIES[topology](n) for n in application.learned])
-    steady = np.flatnonzero(np.ptp(sides, axis=0) == 0).tolist()
-    turns = [*product(steady, {*range(sides.shape[1])} - {*steady})]
-    for message in messages if turns else ():
+    roles, members = dict(application.roles), _members(application)
+    for message in messages:
         found, here = [*message.sizes], members[message.cell]
         for at, partner in enumerate(message.partners):
             crossed = _crossed(partner, topology)
@@ -112,17 +111,22 @@ def _shares(size: Attribute) -> list[tuple[float, list[str]]]:
     return [(slope, sorted(atom.split("*"))) for slope, atom in size.expression.terms] if size.expression else []
 
 
-def _ranks(application: Application, cell: Cell) -> dict[int, Ints]:
-    """The ranks of a role in each run that has it."""
-    every = {n: np.array(cells(application.features, application.topology, n)) for n in application.learned}
-    ranks = {n: np.flatnonzero(np.all(each.reshape(n, -1) == cell, axis=1)) for n, each in every.items()}
-    return {n: each for n, each in ranks.items() if each.size}
+def _members(application: Application) -> dict[Cell, dict[int, list[int]]]:
+    """The ranks of each role in each run that has it."""
+    found: dict[Cell, dict[int, list[int]]] = {cell: {} for cell in application.roles}
+    for n in application.learned:
+        for rank, cell in enumerate(cells(application.features, application.topology, n)):
+            if cell in found:
+                found[cell].setdefault(n, []).append(rank)
+    return found
 
 
-def _equal(one: Attribute, other: Attribute, application: Application, ranks: Mapping[int, Ints]) -> bool:
+def _equal(one: Attribute, other: Attribute, application: Application, ranks: Mapping[int, Sequence[int]]) -> bool:
     """Whether two rules say the same in all runs; False where one depends on the step of a loop."""
     for n, own in ranks.items():
-        named = with_grid({"r": own.astype(np.float64), "n": np.full(1, float(n))}, TOPOLOGIES[application.topology](n))
+        named = with_grid(
+            {"r": np.array(own, dtype=np.float64), "n": np.full(1, float(n))}, TOPOLOGIES[application.topology](n)
+        )
         try:
             if not np.all(one(named, n) == other(named, n)):
                 return False
