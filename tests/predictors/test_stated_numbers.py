@@ -30,7 +30,7 @@ from metasched.predictors.robust import far_off, known_runs, learning, model, sh
         ("models", f"times {model.TAILS} for the tails"),
         ("models", f"at most one in {word(far_off.SET_ASIDE)}, the one that the others predict worst"),
         ("models", f"if its weight is below {far_off.FAR_OFF:g} of that of the median run"),
-        ("models", f"Where runs differ in settings it is {far_off.FAR_OFF_UNDER_SETTINGS:g}"),
+        ("models", f"Where runs differ in settings it is {far_off.FAR_OFF_IF_UNLIKE:g}"),
         ("models", f"estimated in turn, {word(model.ROUNDS)} times"),
         ("models", f"from {word(learning.AT_ONCE)} runs on, the scales only after every "
                    f"{'tenth' if learning.REVISIT == 10 else learning.REVISIT}"),
@@ -38,6 +38,8 @@ from metasched.predictors.robust import far_off, known_runs, learning, model, sh
         ("models", f"of the last n scores, at most {calibration.WINDOW}"),
         ("models", f"the window of runs (at most {tournament.CAPACITY})"),
         ("porting", f"between {min(shared_scaling.TRIED)} and {max(shared_scaling.TRIED)} for a factor e in P"),
+        ("porting", f"Fewer than {word(model.FEWEST_WEIGHED)} own runs"),
+        ("porting", f"full weight unless it would be below {far_off.FAR_OFF_IF_UNLIKE:g}"),
         ("porting", f"At most {known_runs.BORROWED} runs of the others are used"),
         ("porting", f"at least {factors.DEDICATED} of each processor was available"),
         ("energy", f"more than {metered_runs.MISREAD:g} times off that of the median run"),

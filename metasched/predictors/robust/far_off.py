@@ -14,9 +14,9 @@ import numpy as np
 from metasched.arrays import Floats
 from metasched.predictors.gaussian_process import DEGREES, ResidualProcess
 
-#: A run is far off if its weight is below this fraction of that of the median run: usually, and where runs differ in
-#: settings, whose effects look like outliers if they are far from those that are expected.
-FAR_OFF, FAR_OFF_UNDER_SETTINGS = 0.05, 0.0125
+#: A run is far off if its weight is below this fraction of that of the median run: usually, and where much may differ
+#: from what is expected without being wrong: the effects of settings, or few runs of a platform beside those of others.
+FAR_OFF, FAR_OFF_IF_UNLIKE = 0.05, 0.0125
 #: At most one in this many runs is set aside, with so small a weight that it does not count.
 SET_ASIDE, NO_WEIGHT = 5, 1e-6
 
@@ -30,7 +30,7 @@ def first_weights(process: ResidualProcess, *, settings: bool = False) -> Floats
     settings : whether the runs differ in settings.
     """
     weights = np.ones(len(process.error))
-    below = FAR_OFF_UNDER_SETTINGS if settings else FAR_OFF
+    below = FAR_OFF_IF_UNLIKE if settings else FAR_OFF
     weights[far_off(process, below, len(weights) // SET_ASIDE)] = NO_WEIGHT
     return weights
 

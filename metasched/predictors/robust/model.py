@@ -32,7 +32,7 @@ from metasched.predictors.gaussian_process import (
 )
 from metasched.predictors.memory.setting_columns import SettingColumns
 from metasched.predictors.robust.effects import Effects
-from metasched.predictors.robust.far_off import first_weights
+from metasched.predictors.robust.far_off import FAR_OFF_IF_UNLIKE, first_weights
 from metasched.predictors.robust.formula_text import texts
 from metasched.predictors.robust.loads import Loads
 from metasched.predictors.robust.shared_scaling import sharing
@@ -55,7 +55,7 @@ ROUNDS, ROUNDS_OF_SEVERAL = 3, 6
 #: campaigns among the deviations of a first trial, a half and a tenth of them.
 APART = Numbers(0.8, 0.005, 0.2, 0.003, 0.003, 0.2, 0.01, 0.015, 0.005, 0.01)
 APART_OF_EFFECTS = 0.05
-#: The smallest weight of a run on another platform.
+#: The smallest weight of another platform.
 LEAST_WEIGHT = 1e-3
 #: Fewest runs among which outliers are distinguished.
 FEWEST_WEIGHED = 5
@@ -136,12 +136,12 @@ class Model:
         """
         sample, stated = _Sample.of(runs, settings, platforms), scales is None and not search
         rounds = ROUNDS if sample.alone or scales is not None else ROUNDS_OF_SEVERAL
-        prior, weights = scale_prior(sample.points.shape[1], sample.loads), np.ones(len(sample.runs))
+        prior = scale_prior(sample.points.shape[1], sample.loads)
         scales = scales if scales is not None and len(scales.lengths) == sample.points.shape[1] else prior.medians
         formula = Structure.around(sample.runs, sample.effects, sample.rows)
         expected, spreads = formula.vector, formula.spreads
-        if sample.alone:
-            weights = first_weights(sample.process(formula, prior.medians, weights), settings=bool(formula.powers))
+        beforehand = sample.process(formula, prior.medians, np.ones(len(sample.runs)))
+        weights = first_weights(beforehand, settings=bool(formula.powers))
         for turn in range(rounds):
             noise, extra = 1.0 / weights, sample.disturbed(formula)
             slopes, kin = sample.left_by(formula)[0], sample.kinship(formula, scales, noise, extra)
@@ -446,9 +446,10 @@ class _Sample:
         if self.alone:
             return found
         own = self.platforms == 0
-        of_platform = self.process(formula, scales, np.ones(len(weights))).group_weights(self.platforms)
-        found = np.where(own, found, np.maximum(found * of_platform, LEAST_WEIGHT))
-        return np.where(own, 1.0, found) if np.count_nonzero(own) < FEWEST_WEIGHED else found
+        # Few runs do not show whether one of them is an outlier or the platform unlike the others, unless it is absurd.
+        whole = own & (np.count_nonzero(own) < FEWEST_WEIGHED) & (found > FAR_OFF_IF_UNLIKE)
+        of_platform = self.process(formula, scales, found).group_weights(self.platforms)
+        return np.where(whole, 1.0, found * np.where(own, 1.0, np.maximum(of_platform, LEAST_WEIGHT)))
 
     def disturbed(self, formula: Structure) -> Floats:
         """Variance of log time due to loads that were not measured, shape (n,)."""

@@ -40,6 +40,11 @@ def errors(predictor: RobustPredictor, asked: list[Run]) -> np.ndarray:
     return np.array([abs(predictor.predict(run.request).execution_time / run.execution_time - 1.0) for run in asked])
 
 
+def widths(predictor: RobustPredictor, asked: list[Run]) -> np.ndarray:
+    intervals = [predictor.predict(run.request).interval for run in asked]
+    return np.log([one.high / one.low for one in intervals])
+
+
 def test_before_any_run_the_interval_is_wide_and_honest(known: PlatformsPredictor) -> None:
     found = known.on("new")
     asked = on("new", 20, 7)
@@ -135,6 +140,40 @@ def test_a_platform_unlike_the_others_teaches_them_little(known: PlatformsPredic
     like = RobustPredictor("made", "new").borrowing(lent).fit(own)
     odd = RobustPredictor("made", "new").borrowing([*lent, *map(jumping, on("old", 30, 5))]).fit(own)
     assert errors(odd, asked).mean() < errors(like, asked).mean() + 0.02
+
+
+def wild(known: list[Run], which: int, factor: float) -> list[Run]:
+    one = replace(known[which], execution_time=factor * known[which].execution_time)
+    return [*known[:which], one, *known[which + 1 :]]
+
+
+@pytest.mark.parametrize("factor", [1 / 3, 3.0, 1000.0])
+@pytest.mark.parametrize("count", [3, 10])
+def test_a_wild_run_on_another_platform_hardly_counts(known: PlatformsPredictor, count: int, factor: float) -> None:
+    own, asked = on("new", count, 3), on("new", 30, 7)
+    old, slow = known.models["old"].teaching, known.models["slow"].teaching
+    without = RobustPredictor("made", "new").borrowing([*old, *slow]).fit(own)
+    with_it = RobustPredictor("made", "new").borrowing([*wild([*old], 11, factor), *slow]).fit(own)
+    assert errors(with_it, asked).mean() < errors(without, asked).mean() + 0.01
+    assert np.median(widths(with_it, asked) / widths(without, asked)) < 1.3
+
+
+@pytest.mark.parametrize("factor", [1 / 3, 3.0, 1000.0])
+@pytest.mark.parametrize("count", [7, 14])
+def test_a_wild_run_among_own_ones_hardly_counts_beside_those_of_others(
+    known: PlatformsPredictor, count: int, factor: float
+) -> None:
+    own, asked = on("new", count, 3), on("new", 30, 7)
+    without, with_it = borrowing(known).fit(own), borrowing(known).fit(wild(own, 4, factor))
+    assert errors(with_it, asked).mean() < errors(without, asked).mean() + 0.01
+    assert np.median(widths(with_it, asked) / widths(without, asked)) < 1.5
+
+
+@pytest.mark.parametrize("factor", [1 / 1000, 1000.0])
+def test_an_absurd_run_hardly_counts_where_only_others_show_it(known: PlatformsPredictor, factor: float) -> None:
+    own, asked = on("new", 3, 3), on("new", 30, 7)
+    without, with_it = borrowing(known).fit(own), borrowing(known).fit(wild(own, 1, factor))
+    assert errors(with_it, asked).mean() < errors(without, asked).mean() + 0.02
 
 
 def test_borrowed_runs_leave_as_own_ones_come(known: PlatformsPredictor) -> None:

@@ -225,7 +225,7 @@ def test_a_platform_unlike_the_others_counts_little_and_few_runs_of_the_own_coun
     weights = Model.fit(measured(own + elsewhere), platforms=[0] * 20 + [1] * 20).weights
     assert weights[:20].mean() > 0.9
     assert weights[20:].mean() < 0.05
-    few = [own[0], replace(own[1], execution_time=9.0 * own[1].execution_time), own[2]]
+    few = [own[0], replace(own[1], execution_time=2.0 * own[1].execution_time), own[2]]
     weights = Model.fit(measured(few + runs(20, seed=2)), platforms=[0] * 3 + [1] * 20).weights
     assert weights[:3].tolist() == [1.0, 1.0, 1.0]
 
