@@ -121,9 +121,38 @@ class Attribute:
         return self.loop, self.turn, len(self.table)
 
     @property
+    def to_neighbour(self) -> bool:
+        """Whether a partner is the next process along some sides of its grid, one way or the other."""
+        return bool(self.axes) and all(
+            axis.kind == "shift" and not axis.by.terms and abs(axis.by.constant) <= 1 for axis in self.axes
+        )
+
+    @property
     def statistical(self) -> bool:
         """Whether the values are known, but not which process has which."""
         return self.placement is not None and self.placement.kind == "spread"
+
+    def along(self, peer: Attribute, turns: int) -> tuple[Attribute, ...] | None:
+        """The rules at the steps that a peer has rules of its own at; None where they are distinguished otherwise.
+
+        Parameters
+        ----------
+        peer : of the same action.
+        turns : how often the loop runs whose steps these are; 0 where that differs.
+
+        Examples
+        --------
+        >>> one, other = (Attribute(expression=Expression(each)) for each in (8.0, 96.0))
+        >>> peer = Attribute(loop=0, table=(one,) * 3)
+        >>> [str(each) for each in Attribute(loop=0, table=(one, other)).along(peer, 3)]
+        ['8', '96', '8']
+        """
+        if not self.table or self.steps == peer.steps:
+            return self.table or (self,) * max(len(peer.table), 1)
+        alike = (self.loop, self.turn, peer.turn) == (peer.loop, "steps", "steps") and self.placement is None
+        if not alike or turns != len(peer.table):
+            return None
+        return tuple(self.table[step % len(self.table)] for step in range(turns))
 
     def parts(self) -> Iterator[Attribute]:
         """The rule itself, and those of its table with all of theirs."""

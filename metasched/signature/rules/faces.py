@@ -22,7 +22,7 @@ _SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
 MOST_DIVIDED = 16
 _SHARED = re.compile(r"floor(\d):(\d+)")
 #: What is dealt out among all, one way or another.
-_DEALT = re.compile(r"(floor|most|ceil|block|spread)\d:(\d+)")
+DEALT = re.compile(r"(floor|most|ceil|block|spread)(\d):(\d+)")
 _ALONG = re.compile(r"1/P(\d)")
 
 
@@ -112,9 +112,9 @@ def dealt_lengths(rules: Iterable[Attribute]) -> dict[str, set[Dealt]]:
     found: dict[str, set[Dealt]] = {}
     for rule in (part for each in rules for part in each.parts()):
         terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
-        share = _DEALT.fullmatch(terms[0][1]) if len(terms) == 1 else None
+        share = DEALT.fullmatch(terms[0][1]) if len(terms) == 1 else None
         if share is not None and terms[0][0] == int(terms[0][0]) > 0:
-            found.setdefault(rule.topology, set()).add(Dealt(share[1], int(terms[0][0]), int(share[2])))
+            found.setdefault(rule.topology, set()).add(Dealt(share[1], int(terms[0][0]), int(share[3])))
     return found
 
 
@@ -176,7 +176,7 @@ def of_known_lengths(
     if len(terms) != 1 or rule.expression is None or rule.expression.modulus:
         return rule
     ((_, atom),) = terms
-    if not (atom == "1/n" or _DEALT.fullmatch(atom)):
+    if not (atom == "1/n" or DEALT.fullmatch(atom)):
         return rule
     grid = {n: with_grid({"r": np.zeros(1), "n": np.full(1, float(n))}, TOPOLOGIES[roles](n)) for n in counts}
     values = [float(rule(grid[n], n)[0]) for n in counts]

@@ -35,12 +35,13 @@ class Neighbours:
         samples, values : the rows.
         everywhere : whether they are of all runs.
         """
-        alike = not rule.table or (peer is not None and rule.steps == peer.steps)
-        placed = rule.placement or (peer and peer.placement)
-        if peer is None or placed is not None or not rule.ruled or not alike:
+        if peer is None or rule.placement is not None or peer.placement is not None or not rule.ruled:
+            return rule
+        turns = samples.env[f"c{peer.loop}"] if peer.table else np.ones(1)
+        own = rule.along(peer, int(turns[0]) if np.all(turns == turns[0]) else 0)
+        if own is None:
             return rule
         ways = peer.table or (peer,)
-        own = rule.table or (rule,) * len(ways)
         if everywhere:
             for way, each in zip(ways, own, strict=True):
                 known = self._known.setdefault((*call, way), [])
@@ -52,4 +53,6 @@ class Neighbours:
             next((one for one in self._known.get((*call, way), ()) if part.holds(one, values[chosen])), each)
             for way, each, (chosen, part) in zip(ways, own, rows, strict=True)
         )
+        if found == own:
+            return rule
         return replace(peer, table=found) if len({*found}) > 1 else found[0]

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from metasched.arrays import Floats
-from metasched.signature.equations.expressions import BY_POWERS, MANY_WORKERS, MOST_FACTORS, Expression, atom_value
+from metasched.signature.equations.expressions import (
+    BY_POWERS,
+    MANY_WORKERS,
+    MOST_FACTORS,
+    WORKERS,
+    Expression,
+    atom_value,
+)
+from metasched.signature.equations.share_search import SHARES
 from metasched.signature.equations.topologies import TOPOLOGIES, asks_for_squares, dimensions_of
 from metasched.signature.equations.transforms import PowerLaw, r_squared
 from metasched.signature.rules.attributes import Attribute, with_grid
@@ -64,7 +72,17 @@ def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -
         # What goes round a side that is as long in all runs goes round a number of steps, each with its own rule.
         alone = len(samples.distinct) == 1
         found = rows.modular(values, ["n", *(each for each in sides if alone or np.ptp(rows.env[each]))])
-    return rows.dealt_out(values, dimensions, tolerance) if found is None else found
+    found = rows.dealt_out(values, dimensions, tolerance) if found is None else found
+    if found is not None and topology != samples.topology and _among_workers(found):
+        # What is dealt out among all is not dealt out among all but the first.
+        own = _harder(samples, values, samples.topology, tolerance)
+        return found if own is None or _among_workers(own) else None
+    return found
+
+
+def _among_workers(found: Expression) -> bool:
+    """Whether something is dealt out among all processes but the first."""
+    return any(f"{kind}{WORKERS}:" in atom for kind in SHARES for _, atom in found.terms)
 
 
 def _rounded_down(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:

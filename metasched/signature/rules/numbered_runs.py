@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from metasched.arrays import Floats, Ints
+from metasched.signature.equations.topologies import TOPOLOGIES, coordinates
 from metasched.signature.rules.roles import Cell, cells
 from metasched.signature.traces.actions import PART, PEERS, Shape
 from metasched.signature.traces.phases import Machine
-from metasched.signature.traces.trace import Trace
+from metasched.signature.traces.trace import Trace, ends_of
 
 #: Where the tag stands among the numbers of an action, and that of a mark; how many different ones tell places of a
 #: program apart.
 TAGS = {name: 1 for name, places in PEERS.items() if places == (0,)} | {"wait": 2, PART: 0}
 MOST_TAGS = 32
+#: Sides of grids whose processes are neighbours: four of two processes make neighbours of all.
+MOST_SIDES = 3
 
 
 class NumberedRun:
@@ -48,6 +52,18 @@ class NumberedRun:
             self.classes[rank] = known[key]
         self._columns: dict[tuple[int, int], Floats] = {}
 
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Processes and their partners, each pair once."""
+        ends, _ = ends_of(self.trace.table)
+        found = {
+            (rank, peer)
+            for rank, actions in enumerate(self.trace.processes)
+            for action in np.unique(actions).tolist()
+            for peer, _ in ends[action]
+        }
+        return tuple(np.array(sorted(found), dtype=np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
+
     def column(self, shape: int, place: int) -> Floats:
         """One number of all actions of a shape, by the action's number in the table."""
         if (shape, place) not in self._columns:
@@ -56,6 +72,36 @@ class NumberedRun:
             values[chosen] = [self.trace.table.numbers[action][place] for action in chosen.tolist()]
             self._columns[shape, place] = values
         return self._columns[shape, place]
+
+
+def grid_of_neighbours(runs: Sequence[NumberedRun], topologies: Sequence[str]) -> str:
+    """The first grid in which all partners are neighbours, round its sides too; none where they are so on a line.
+
+    Examples
+    --------
+    >>> from metasched.signature.traces.trace import trace_of
+    >>> def below(row):
+    ...     return trace_of({r: [("send", ((r + row) % (4 * row), 1, 8, 6))] for r in range(4 * row)})
+    >>> grid_of_neighbours([NumberedRun(below(row), {}, set()) for row in (2, 3)], ["line", "grid 10", "grid 01"])
+    'grid 01'
+    """
+    for topology in topologies:
+        sides = [TOPOLOGIES[topology](run.count) for run in runs]
+        if len(sides[0]) <= MOST_SIDES and max(sides[-1]) > 2 and all(map(_beside, runs, sides)):
+            return "" if topology == "line" else topology
+    return ""
+
+
+def _beside(run: NumberedRun, sides: tuple[int, ...]) -> bool:
+    """Whether all partners of a run are neighbours along the sides of a grid, in directions that all processes have."""
+    own, other = (coordinates(ranks, sides) for ranks in run.pairs)
+    ways = [(to - at) % side for at, to, side in zip(own, other, sides, strict=True)]
+    if not all(bool(np.all(np.isin(way, (0, 1 % side, side - 1)))) for way, side in zip(ways, sides, strict=True)):
+        return False
+    found, many = np.unique(np.stack(ways), axis=1, return_counts=True)
+    # Along a side of two the one neighbour is there for both; at the end of a longer one there may be none.
+    length = np.array(sides)[:, None]
+    return bool(np.all(many >= np.prod(length - ((found > 0) & (length > 2)), axis=0)))
 
 
 def whole_of(runs: Sequence[NumberedRun]) -> Floats:

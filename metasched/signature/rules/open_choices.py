@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from metasched.signature.equations.expressions import CARRIED, LARGEST_NUMBER, E
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, Axis, with_grid
+from metasched.signature.rules.both_ways import either_way, open_ways, turned_round
 from metasched.signature.rules.expanding import sampled
 from metasched.signature.rules.number_rules import SEVERAL
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
@@ -30,6 +31,8 @@ MOST_PARTS = 16
 MOST_ROUNDS = 32
 #: What divides by n, by a root of it or by a side.
 QUOTIENT = re.compile(r"1/(?:n|\(n-1\)|P\d|(?:sqrt|cbrt)\(n\))|floor[\dw]:\d+")
+#: A step of a loop, or a power of two by it, which may stand beside that.
+STEP = re.compile(r"(?:1/)?(?:2\^)?i\d{1,2}")
 #: A side of a grid, and how often processes can be doubled, which a side may be as long as by chance.
 SIDE, DOUBLINGS = re.compile(r"P\d|sqrt\(n\)|cbrt\(n\)"), ("doublings(n)", "rounds(n)")
 #: The largest power of two up to n, which divided may come to the same as n does.
@@ -100,7 +103,9 @@ def open_choices(application: Application, counts: Iterable[int] | None = None) 
     return [
         *found,
         *_open_turns(application, asked),
+        *_open_powers(application, asked),
         *_open_distances(application, asked),
+        *_open_ways(application, asked),
         *_open_waits(application, asked),
         *_open_shares(application, asked),
         *_open_steps(application, asked),
@@ -166,7 +171,9 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
     }
     for rule in sorted(rules, key=str):
         doublings = DOUBLINGS if rule.topology not in gone else ()
-        others = (*(_with_atom(rule, SIDE, atom) for atom in doublings), _with_atom(rule, POWER, "n"))
+        others = (
+            *(_with_atom(rule, SIDE, atom) for atom in doublings), _with_atom(rule, POWER, "n"), _twice(rule)
+        )  # fmt: skip
         for other in filter(None, others):
             differ = partial(_other_value, rule, other)
             if any(map(differ, application.learned)):
@@ -179,6 +186,40 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
                     partial(_in_place_of, rule, other),
                 )
             break
+
+
+def _twice(rule: Attribute) -> Attribute | None:
+    """The rule of a loop that runs along a side, as one of a loop that runs twice where the side is longer than one."""
+    known = rule.expression
+    if known is None or known.constant or len(known.terms) != 1 or not re.fullmatch(r"P\d", known.terms[0][1]):
+        return None
+    (slope, side) = known.terms[0]
+    return replace(rule, expression=Expression(slope, ((slope, f"many({side})"),)))
+
+
+def _open_powers(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Numbers that follow the largest power of two, which all processes came to in all runs, divided and rounded."""
+    rules = {
+        (part.shapes[leaf.shape].name, each if each.topology else replace(each, topology=part.topology))
+        for part in application.each()
+        for role in part.roles.values()
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True)
+        for number in rule.numbers
+        for each in number.parts()
+        if each.expression is not None and not each.expression.modulus
+    }
+    for action, rule in sorted(rules, key=str):
+        other = _with_atom(rule, POWER, "n")
+        differ = partial(_other_value, rule, other or rule)
+        if other is None or any(map(differ, application.learned)) or not _matters(differ, asked):
+            continue
+        deciding = next(filter(differ, possible_counts(application, range(2, DECIDING))), 0)
+        if deciding:
+            yield OpenChoice(
+                f"the runs do not tell {rule} of {action} from {other}: the first is taken, a run of {deciding} "
+                "processes would decide",
+                partial(_in_place_of, rule, other),
+            )
 
 
 def _open_distances(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
@@ -218,6 +259,28 @@ def _elsewhere(axis: Axis, other: Axis, count: int) -> bool:
 def _along(others: Mapping[Axis, Axis], rule: Attribute) -> Attribute:
     """A rule with other relations in place of some."""
     return replace(rule, axes=tuple(others.get(axis, axis) for axis in rule.axes))
+
+
+def _open_ways(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Ways round sides of a grid to partners that were as far away the other way round in all runs."""
+    either = {partner: sides for part in application.each() for partner, sides in open_ways(part).items()}
+
+    def differ(count: int) -> bool:
+        return any({*sides}.difference(either_way(partner, [count])) for partner, sides in either.items())
+
+    deciding = next(filter(differ, possible_counts(application, range(2, DECIDING))), 0) if either else 0
+    if deciding and _matters(differ, asked):
+        partner = min((each for each in either if differ(deciding)), key=str)
+        yield OpenChoice(
+            f"the runs do not tell which way round partners are, such as {partner}: calls to one process go one way "
+            f"after another, a run of {deciding} processes would decide",
+            partial(_other_way, either),
+        )
+
+
+def _other_way(either: Mapping[Attribute, Collection[int]], rule: Attribute) -> Attribute:
+    """A rule of partners that are the other way round open sides."""
+    return turned_round(rule, either[rule]) if rule in either else rule
 
 
 def _with_atom(rule: Attribute, of: re.Pattern[str], atom: str) -> Attribute | None:
@@ -337,8 +400,8 @@ def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
                     terms = tuple((slope, BELOW.sub("", atom)) for slope, atom in one.expression.terms)
                     one = replace(one, expression=replace(one.expression, terms=terms))
                     atoms = [atom for _, atom in terms]
-                    factors = [factor for atom in atoms for factor in atom.split("*")]
-                    if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
+                    factors = [[f for f in atom.split("*") if not STEP.fullmatch(f)] for atom in atoms]
+                    if factors and all(each and all(map(QUOTIENT.fullmatch, each)) for each in factors):
                         # A rule without a grid of its own speaks of that of the part.
                         one = one if one.topology else replace(one, topology=part.topology)
                         found.add((name, one, in_bytes))
@@ -358,8 +421,9 @@ def _finer(rule: Attribute) -> Iterator[Attribute]:
 
 
 def _at(rule: Attribute, count: int) -> Env:
-    """The names as a rule that divides sees them in the first process."""
-    return with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, TOPOLOGIES[rule.topology](count))
+    """The names as a rule that divides sees them in the first process, at the first steps of loops."""
+    steps = {name: np.zeros(1) for each in rule.expressions for name in each.names if STEP.fullmatch(name)}
+    return with_grid({**steps, "n": np.full(1, float(count)), "r": np.zeros(1)}, TOPOLOGIES[rule.topology](count))
 
 
 def _value(rule: Attribute, count: int, rounded: bool = True) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,6 +38,33 @@ def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simpl
             if found is not None and samples.holds(found, values):
                 return found
     return None
+
+
+def in_steps(rule: Attribute, samples: Samples, values: Floats) -> Attribute:
+    """The rule of a partner by its steps along the sides of the roles' grid; as it is where it is no neighbour there.
+
+    The next rank of a process at the end of a row is the neighbour along two sides that go round, not along one.
+
+    Examples
+    --------
+    >>> from metasched.signature.rules.attributes import shifted
+    >>> ends = Samples(np.array([8, 12, 12]), {"r": np.array([3.0, 3.0, 7.0])}, 0, "grid 10")
+    >>> print(in_steps(shifted("line", 1, 0, 1), ends, ends.env["r"] + 1))
+    grid 10: shift 1, shift 1
+    """
+    if rule.table and rule.placement is None:
+        rows = samples.by_step(*rule.steps)
+        return replace(
+            rule,
+            table=tuple(
+                in_steps(each, part, values[chosen]) for each, (chosen, part) in zip(rule.table, rows, strict=True)
+            ),
+        )
+    if rule.topology == samples.topology or not rule.axes or not values.size:
+        return rule
+    found = _ranked(samples, values, samples.topology, simply=True)
+    stepped = found is not None and all(axis.kind == "shift" and not axis.by.terms for axis in found.axes)
+    return found if found is not None and stepped else rule
 
 
 def _ranked(samples: Samples, values: Floats, topology: str, simply: bool) -> Attribute | None:
@@ -77,6 +105,11 @@ def _simple_axis(env: Env, peer: Floats, dimension: int, dimensions: int) -> Axi
     for other in range(dimensions):
         if other != dimension and np.all(peer == env[f"x{other}"]):
             return Axis("other", Expression(), other)
+    # As far as the shortest side is long, or further: what the longest one shows.
+    longest = int(np.argmax(side))
+    for by in (float(forward[longest]), float(forward[longest] - side[longest])):
+        if abs(by) >= side.min() and np.all(np.mod(by - forward, side) == 0):
+            return Axis("shift", Expression(by))
     # Half round a side that grows, before a step along a grid that happens to have a short side there.
     for half in (0.5, -0.5):
         if np.ptp(side) and np.all(forward == np.mod(np.trunc(half * side), side)):

@@ -14,9 +14,11 @@ from metasched.signature.rules.along_sides import Partners, Seen, Sided, program
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, shifted, turned_to
 from metasched.signature.rules.both_ends import BothEnds
+from metasched.signature.rules.both_ways import told_apart
 from metasched.signature.rules.faces import dealt_alike, dealt_lengths, of_known_lengths, shared_lengths
 from metasched.signature.rules.fits import Fit, add, shares_by_name
 from metasched.signature.rules.numbered_runs import spread, whole_of
+from metasched.signature.rules.one_dealing import dealt_in_one_way
 from metasched.signature.rules.roles import Cell
 from metasched.signature.rules.rule_search import RANKS, GivenUpError, RuleSearch, UndecidedError
 from metasched.signature.rules.steady_sides import across_steady_sides
@@ -129,7 +131,11 @@ class RoleSearch:
         whole = whole_of([*dict.fromkeys(self.runs)])
         shares = {name: each / whole for name, each in sorted(unruled.items())}
         learned, topology = tuple(dict.fromkeys(run.count for run in self.runs)), self.search.topology
-        roles = across_steady_sides(Application(self.features, topology, tuple(self.shapes), roles, learned))
+        for step in (across_steady_sides, dealt_in_one_way, told_apart):
+            made = step(Application(self.features, topology, tuple(self.shapes), roles, learned))
+            if made is None:
+                return None
+            roles = made
         roles = {cell: _of_lengths(role, topology, self.shapes, roles, learned) for cell, role in roles.items()}
         application = Application(self.features, topology, tuple(self.shapes), roles, learned)
         return Fit(application, 1.0 - float(sum(each[0] for each in shares.values())), *shares_by_name(shares))

@@ -30,7 +30,8 @@ from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
 from metasched.signature.rules.neighbours import Neighbours
 from metasched.signature.rules.number_rules import number, regression, shared_out
-from metasched.signature.rules.numbered_runs import NumberedRun, spread
+from metasched.signature.rules.numbered_runs import NumberedRun, grid_of_neighbours, spread
+from metasched.signature.rules.rank_rules import in_steps
 from metasched.signature.rules.samples import Samples
 from metasched.signature.rules.step_rules import attribute
 from metasched.signature.rules.tree_rules import by_powers, children, of_subtrees, parent_or_child
@@ -102,6 +103,8 @@ class RuleSearch:
         # Grids of which a side is the same at all counts, or four-dimensional ones, come last.
         rest.sort(key=lambda name: not name.startswith(USUAL_FIRST) or name in ("grid 0123", "grid 3210"))
         self.topologies = ["line", *([topology] if topology != "line" else []), *rest]
+        #: The grid in which all partners are neighbours, where there is one.
+        self.beside = "" if in_tree or completed is not None else grid_of_neighbours(runs, self.topologies)
         #: Grids that partners of messages stand in.
         self.grids: list[str] = []
         #: Whether other roles may explain what follows no rule.
@@ -235,10 +238,11 @@ class RuleSearch:
         tolerance = WRITTEN if shape.name in AMOUNTS else 0.0
         sound = True
         by_column: dict[int, Attribute] = {}
-        ends = np.zeros(0)
+        ends, of_column = np.zeros(0), dict[int, Floats]()
         # Partners first: their grid and direction say whose sides the amount of a message is shared along.
         for column in sorted(range(shape.numbers), key=lambda each: each not in shape.peers):
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
+            of_column[column] = values
             if self.completed is not None and not shape.lists:
                 by_column[column], ruled = self._completed(samples, values, (shape_number, column), made, tolerance)
                 if shape.peers and column not in shape.peers:
@@ -261,7 +265,9 @@ class RuleSearch:
             )
             if partners and len(samples.distinct) < self.counts and not _plain_share(one):
                 one, ruled = regression(samples, values), False
-            partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
+            partner = None
+            if shape.peers and column not in shape.peers:
+                partner = in_steps(by_column[shape.peers[0]], samples, of_column[shape.peers[0]])
             if tolerance and one.law is not None:
                 one, ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
             one = off_the_way(one, partner, samples)
@@ -384,8 +390,8 @@ class RuleSearch:
             # A root in a row of a grid is a place there, like a partner.
             found = parent_or_child(samples, values) if self.in_tree and peer else None
             if found is None and root:
-                found = attribute(samples, values, self.topologies, True, tolerance, chosen, simple)
-            found = found or attribute(samples, values, self.topologies, peer, tolerance, chosen, simple)
+                found = attribute(samples, values, self.topologies, True, tolerance, chosen, simple, self.beside)
+            found = found or attribute(samples, values, self.topologies, peer, tolerance, chosen, simple, self.beside)
             if found is None:
                 self.without.add(question)
                 self.lost += peer

@@ -7,7 +7,7 @@ one does: where its size, with the sides exchanged, holds as well, it is taken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -15,8 +15,10 @@ import numpy as np
 
 from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
 from metasched.signature.rules.application import Application, Role
-from metasched.signature.rules.attributes import STEPS, Attribute, turned_to, with_grid
-from metasched.signature.rules.roles import Cell, cells
+from metasched.signature.rules.attributes import STEPS, Attribute, turned_to
+from metasched.signature.rules.members import equal_in, members_of
+from metasched.signature.rules.roles import Cell
+from metasched.signature.traces.matching import Leaf
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def across_steady_sides(application: Application) -> dict[Cell, Role]:
         for size, partner in zip(message.sizes, message.partners, strict=True):
             if size.expression is not None and (crossed := _crossed(partner, topology)):
                 known.setdefault((message.name, message.column, crossed), []).append(_spoken(size, application))
-    roles, members = dict(application.roles), _members(application)
+    roles, members = dict(application.roles), members_of(application)
     for message in messages:
         found, here = [*message.sizes], members[message.cell]
         for at, partner in enumerate(message.partners):
@@ -72,7 +74,8 @@ def across_steady_sides(application: Application) -> dict[Cell, Role]:
                 for size in dict.fromkeys(known.get((message.name, message.column, like), ())):
                     turned = turned_to(size, topology, one, other)
                     own = _spoken(found[at], application)
-                    if _shares(turned) not in (_shares(size), _shares(own)) and _equal(turned, own, application, here):
+                    new = _shares(turned) not in (_shares(size), _shares(own))
+                    if new and equal_in(turned, own, application, here):
                         found[at] = turned
         if found != [*message.sizes]:
             roles[message.cell] = _with(roles[message.cell], message, found)
@@ -85,11 +88,18 @@ def _messages(application: Application) -> Iterator[_Message]:
             shape = application.shapes[leaf.shape]
             for column, size in enumerate(rule.numbers if shape.peers else ()):
                 partner = rule.numbers[shape.peers[0]]
-                alike = size.steps == partner.steps or not size.table
-                if column in shape.peers or not alike or size.placement or partner.placement:
+                if column in shape.peers or size.placement or partner.placement:
                     continue
-                sizes = size.table or (size,) * max(len(partner.table), 1)
+                sizes = size.along(partner, _turns(role, leaf, partner))
+                if sizes is None:
+                    continue
                 yield _Message(cell, place, column, shape.name, partner, sizes)
+
+
+def _turns(role: Role, leaf: Leaf, partner: Attribute) -> int:
+    """How often the loop runs whose steps have partners of their own; 0 where that is not the same in all runs."""
+    known = role.counts[leaf.loops[partner.loop]].expression if partner.table else None
+    return int(known.constant) if known is not None and not known.terms else 0
 
 
 def _crossed(partner: Attribute, topology: str) -> frozenset[int]:
@@ -109,30 +119,6 @@ def _spoken(size: Attribute, application: Application) -> Attribute:
 def _shares(size: Attribute) -> list[tuple[float, list[str]]]:
     """The terms of a rule, whatever the order of their factors."""
     return [(slope, sorted(atom.split("*"))) for slope, atom in size.expression.terms] if size.expression else []
-
-
-def _members(application: Application) -> dict[Cell, dict[int, list[int]]]:
-    """The ranks of each role in each run that has it."""
-    found: dict[Cell, dict[int, list[int]]] = {cell: {} for cell in application.roles}
-    for n in application.learned:
-        for rank, cell in enumerate(cells(application.features, application.topology, n)):
-            if cell in found:
-                found[cell].setdefault(n, []).append(rank)
-    return found
-
-
-def _equal(one: Attribute, other: Attribute, application: Application, ranks: Mapping[int, Sequence[int]]) -> bool:
-    """Whether two rules say the same in all runs; False where one depends on the step of a loop."""
-    for n, own in ranks.items():
-        named = with_grid(
-            {"r": np.array(own, dtype=np.float64), "n": np.full(1, float(n))}, TOPOLOGIES[application.topology](n)
-        )
-        try:
-            if not np.all(one(named, n) == other(named, n)):
-                return False
-        except KeyError:
-            return False
-    return True
 
 
 def _with(role: Role, message: _Message, sizes: list[Attribute]) -> Role:

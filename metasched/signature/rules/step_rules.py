@@ -26,6 +26,7 @@ def attribute(
     tolerance: float = 0.0,
     grids: Sequence[str] = (),
     known: Sequence[Attribute] = (),
+    beside: str = "",
 ) -> Attribute | None:
     """The rule of a number, by steps of short loops where there is none for all of them; None where there is none.
 
@@ -37,6 +38,7 @@ def attribute(
     tolerance : relative, of amounts.
     grids : whose sides other numbers may depend on, besides those of the roles.
     known : rules that hold elsewhere and are believed before any that the rows alone would tell.
+    beside : the grid in which all partners are neighbours, if any; a step there comes before all but one on the line.
     """
 
     def believed(of: Samples, wanted: Floats) -> Attribute | None:
@@ -50,8 +52,15 @@ def attribute(
     def quick_rule(of: Samples, wanted: Floats) -> Attribute | None:
         return rank(of, wanted, topologies[:2]) if peer else number(of, wanted, grids[:1], tolerance)
 
+    def neighbour(of: Samples, wanted: Floats, among: Sequence[str]) -> Attribute | None:
+        for topology in ("line", beside) if beside in among else ():
+            found = rank(of, wanted, [topology], only_simple=True)
+            if found is not None and found.to_neighbour:
+                return found
+        return None
+
     def simple_rule(of: Samples, wanted: Floats, among: Sequence[str], deeper: int = 2) -> Attribute | None:
-        found = believed(of, wanted) or rank(of, wanted, among, only_simple=True)
+        found = believed(of, wanted) or neighbour(of, wanted, among) or rank(of, wanted, among, only_simple=True)
         if found is not None or not deeper:
             return found
         return _by_step(of, wanted, lambda part, some: simple_rule(part, some, among, deeper - 1), few=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -16,11 +17,12 @@ Action = tuple[str, tuple[float, ...]]
 EDGE = 192
 
 
-def exchanged(n: int, dimensions: int, around: bool, tagged: bool = False, steps: int = 3) -> Trace:
+def exchanged(n: int, dimensions: int, around: bool | tuple[bool, ...], tagged: bool = False, steps: int = 3) -> Trace:
     """Each process receives from all neighbours in a cube of data, and then sends to all of them.
 
-    Where directions have tags, the last side of the grid is the longest.
+    Where directions have tags, the last side of the grid is the longest; ``around`` may say which sides go round.
     """
+    round_ = around if isinstance(around, tuple) else (around,) * dimensions
     sides = balanced(n, dimensions)[:: -1 if tagged else 1]
     places = [*product(*(range(side) for side in sides))]
 
@@ -28,8 +30,7 @@ def exchanged(n: int, dimensions: int, around: bool, tagged: bool = False, steps
         found = []
         for tag, way in enumerate(product((-1, 0, 1), repeat=dimensions)):
             to = [place + by for place, by in zip(at, way, strict=True)]
-            if around:
-                to = [place % side for place, side in zip(to, sides, strict=True)]
+            to = [place % side if ring else place for place, side, ring in zip(to, sides, round_, strict=True)]
             if any(way) and tuple(to) in places:
                 size = 8 * prod(1 if by else EDGE // side for by, side in zip(way, sides, strict=True))
                 found.append((places.index(tuple(to)), tag if tagged else 5, size))
@@ -68,3 +69,36 @@ def test_messages_with_a_tag_for_each_direction_are_right_where_sides_are_longer
     found = fit([exchanged(n, 3, around=False, tagged=True) for n in (16, 32, 64)])
     assert (found.ruled, found.unruled) == (1.0, {})
     assert texts(sound(found.application, 128)) == texts(exchanged(128, 3, around=False, tagged=True))
+
+
+def one_after_another(n: int) -> Trace:
+    """Each process exchanges with one neighbour after another, corners included, pieces of an edge or of a cell."""
+    sides = balanced(n, 2)
+    places = [*product(*map(range, sides))]
+
+    def turn(rank: int) -> list[Action]:
+        calls: list[Action] = []
+        for way in product((-1, 0, 1), repeat=2):
+            size = 8 * prod(1 if by else 48 // side for by, side in zip(way, sides, strict=True))
+            for name, sign in (("irecv", -1), ("isend", 1)):
+                peer = tuple(at + sign * by for at, by in zip(places[rank], way, strict=True))
+                calls += [(name, (places.index(peer), 7, size, 6))] if any(way) and peer in places else []
+        return [*calls, ("waitall", (len(calls),)), ("compute", (1e7 / n,))]
+
+    return trace_of({rank: [("init", ()), *turn(rank), ("finalize", ())] for rank in range(n)})
+
+
+def test_sizes_that_differ_at_every_second_neighbour_are_told_by_their_directions() -> None:
+    # Of three messages upwards those to the corners are alike: a rule of every second step, as long as in few runs.
+    found = fit([one_after_another(n) for n in (8, 16, 32)])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    for n in (64, 128):
+        assert texts(sound(found.application, n)) == texts(one_after_another(n))
+
+
+def test_messages_round_two_sides_are_right_where_the_next_rank_is_a_row_and_a_step_away() -> None:
+    # At the end of a row that goes round, the next rank is the neighbour across a corner.
+    program = partial(exchanged, dimensions=3, around=(True, False, True))
+    found = fit([program(n) for n in (12, 24, 48)])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    assert texts(sound(found.application, 96)) == texts(program(96))

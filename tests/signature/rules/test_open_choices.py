@@ -7,7 +7,7 @@ import pytest
 from metasched.signature.equations.topologies import TOPOLOGIES, balanced
 from metasched.signature.rules.expanding import sound
 from metasched.signature.rules.fitting import fit
-from metasched.signature.rules.open_choices import open_choices
+from metasched.signature.rules.open_choices import open_choices, other_applications
 from metasched.signature.times.by_blocks import by_blocks
 from metasched.signature.times.prediction import predictions
 from metasched.signature.traces.trace import Trace, trace_of
@@ -118,3 +118,35 @@ def test_the_other_choice_of_waits_that_no_run_put_to_the_test_waits_for_message
     assert other is not None
     found = [lines(sound(each, 200)) for each in (application, other)]
     assert found == [lines(run(each, 200)) for each in (waited_each_time, started_prefix_sums)]
+
+
+def test_a_root_is_open_where_half_the_processes_are_half_the_largest_power_of_two() -> None:
+    def sent_from_the_middle(n: int) -> Trace:
+        return trace_of({rank: [("init", ()), ("bcast", (80, n // 2, 6)), ("finalize", ())] for rank in range(n)})
+
+    application = fit([sent_from_the_middle(n) for n in (4, 9, 16)]).application
+    assert not [each for each in open_choices(application, [32]) if "power(n)" in each.line]
+    made = [lines(sound(each, 25)) for each in (application, *other_applications(application, [25]))]
+    assert lines(sent_from_the_middle(25)) in made
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("piece", [1, 4])
+def test_rounding_is_open_where_a_share_stands_beside_a_step(piece: int) -> None:
+    def shared(n: int) -> Trace:
+        sizes = (8 * (1000 // n), piece * (1000 // n))
+        calls: list[Action] = [("bcast", (size, root, 6)) for root, size in enumerate(sizes)]
+        return trace_of({rank: [("init", ()), *calls, ("finalize", ())] for rank in range(n)})
+
+    application = fit([shared(n) for n in (2, 4, 8)]).application
+    assert not open_choices(application, [8])
+    assert any("rounded" in each.line for each in open_choices(application, [16]))
+
+
+def test_a_share_of_all_processes_comes_before_one_of_all_but_the_first() -> None:
+    def summed(n: int) -> Trace:
+        calls: list[Action] = [("reduce", (100 // n, 0, 1, 6)), SUM]
+        return trace_of({rank: [("init", ()), *4 * calls, ("finalize", ())] for rank in range(n)})
+
+    application = fit([summed(n) for n in (4, 8, 16)]).application
+    assert lines(sound(application, 32)) == lines(summed(32))

@@ -38,7 +38,7 @@ def halo(n: int, lengths: tuple[int, int], grid: str, variables: int = 1) -> Tra
 def texts(trace: Trace) -> list[list[str]]:
     """The messages of each process."""
     each = [[trace.table.text(action) for action in process.tolist()] for process in trace.processes]
-    return [[line for line in process if line.startswith("send")] for process in each]
+    return [[line for line in process if line.startswith(("send", "isend", "irecv"))] for process in each]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,11 @@ def test_blocks_that_came_out_even_everywhere_are_said_to_be_open() -> None:
     assert len(asked) == 2
 
 
-def rounded_down(n: int) -> Trace:
-    """Rows and columns of a grid with borders, without what is left over of 4,608 numbers of eight bytes."""
+def rounded_down(n: int, apart: bool = False) -> Trace:
+    """Rows and columns of a grid with borders, without what is left over of 4,608 numbers of eight bytes.
+
+    All is received before anything is sent where they are ``apart``.
+    """
     rows, columns = TOPOLOGIES["grid 01"](n)
 
     def step(rank: int) -> list[tuple[str, tuple[float, ...]]]:
@@ -77,6 +80,10 @@ def rounded_down(n: int) -> Trace:
         for by, along in ((columns, columns), (1, rows), (-1, rows), (-columns, columns)):
             there = 0 <= x + by // columns < rows if along == columns else 0 <= y + by < columns
             found += [(name, (rank + by, 3, 4608 // along * 8, 6)) for name in ("irecv", "isend") if there]
+        if apart:
+            sent = [each for each in found if each[0] == "isend"]
+            received = [("irecv", numbers) for _, numbers in reversed(sent)]
+            found = [found[0], *received, *sent]
         return [*found, ("waitall", (len(found) - 1,)), ("allreduce", (1, 0, 0))]
 
     return trace_of({rank: [("init", ()), *4 * step(rank), ("finalize", ())] for rank in range(n)})
@@ -90,3 +97,27 @@ def test_a_length_is_the_same_for_all_roles_and_the_pieces_that_it_may_have_are_
     assert {share.partition(":")[2] for share in shares} == {"1536"}
     assert open_rules(application, [30]) == []
     assert any("from 8 floor0:4608" in line for line in open_rules(application, [42]))
+
+
+def test_a_length_is_dealt_out_in_one_way_in_all_roles() -> None:
+    # Where nothing is left over but for the first, blocks of one more are what is rounded down.
+    found = fit([rounded_down(n, apart=True) for n in (6, 12, 20)])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    assert texts(sound(found.application, 30)) == texts(rounded_down(30, apart=True))
+
+
+def sent_round(n: int) -> Trace:
+    """Each process sends its part of 1,000 numbers of eight bytes round a ring; parts end at rounded places."""
+    of = [8 * ((rank + 1) * 1000 // n - rank * 1000 // n) for rank in range(n)]
+    calls = {
+        rank: [("irecv", ((rank - 1) % n, 1, of[rank - 1], 6)), ("isend", ((rank + 1) % n, 1, of[rank], 6))]
+        for rank in range(n)
+    }
+    turns = {rank: [("compute", (1e8 / n,)), *own, ("waitall", (2,))] for rank, own in calls.items()}
+    return trace_of({rank: [("init", ()), *4 * own, ("finalize", ())] for rank, own in turns.items()})
+
+
+def test_roles_whose_shares_no_one_way_gives_are_not_believed() -> None:
+    # Of 16 processes each second one has one number more, as odd ones of 32 have not.
+    found = fit([sent_round(n) for n in (4, 8, 16)])
+    assert found.calls_ruled < 0.9
