@@ -61,10 +61,8 @@ def _later(one: Floats | float, other: Floats | float) -> Floats | float:
 
 def _joined(times: list[Floats | float], found: list[Sent]) -> Floats | float:
     """The times (s) of the receivers of several messages, in the order of their group; one number if all are equal."""
-    if len(times) == 1:
-        joined: Floats | float = settled(times[0] if np.ndim(times[0]) else float(times[0]))
-    elif all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
-        joined = settled(float(times[0]))
+    if all(not np.ndim(each) for each in times) and len({float(each) for each in times}) == 1:
+        joined: Floats | float = settled(float(times[0]))
     else:
         lengths = [len(sent.ranks) for sent in found]
         joined = settled(np.concatenate([np.broadcast_to(t, n) for t, n in zip(times, lengths, strict=True)]))

@@ -264,7 +264,7 @@ class Neighbours:
         shares : levels between 0 and 1, array of shape (shares,), the shape of the result.
         """
         job, _, found = self._known[key]
-        passed = float(np.interp(ran, found.quantiles, GRID, left=0.0, right=1.0)) if ran > 0 else 0.0
+        passed = float(np.interp(ran, found.quantiles, GRID, left=0.0)) if ran > 0 else 0.0
         if passed >= GRID[-1]:
             return np.full(shares.shape, outlived(ran, job.limit) - ran)
         return np.maximum(np.interp(passed + (1.0 - passed) * shares, GRID, found.quantiles) - ran, 1.0)

@@ -77,8 +77,7 @@ class RobustPredictor(RobustLearner, ByColumns):
         """Processes per node and threads of the runs learned, where they differ, or all had several threads."""
         if not self.state.model.formula.effects.columns.laid_out:
             return frozenset()
-        every = [run.settings for run in (*self.lent, *self.window)]
-        return frozenset((each.processes_per_node, each.threads) for each in every)
+        return frozenset((run.settings.processes_per_node, run.settings.threads) for run in (*self.lent, *self.window))
 
     @property
     def usual_loads(self) -> tuple[UsualLoad, UsualLoad]:

@@ -73,6 +73,7 @@ class ModelPart(Part):
             "capacity": window.capacity,
             "scores": list(state.calibration.scores),
             "rehearsed": state.calibration.rehearsed,
+            "shift": state.calibration.shift,
         } | cls.converted(predictor)
         wanted = cls.model_fields.keys() - ModelPart.model_fields.keys()
         alike = {name: getattr(state if hasattr(state, name) else predictor, name) for name in wanted - kept.keys()}
@@ -93,11 +94,12 @@ class LearnedPart(ModelPart):
     seen: Annotated[int, Field(ge=0)]
     scores: Scores
     rehearsed: Annotated[int, Field(ge=0)]
+    shift: FiniteFloat = 0.0
 
     @property
     def calibration(self) -> Calibration:
         """The scores as predictors keep them."""
-        return Calibration(tuple(self.scores), self.rehearsed)
+        return Calibration(tuple(self.scores), self.rehearsed, self.shift)
 
     def runs_in(self, capacity: int) -> RunWindow:
         """The runs in a window of some capacity (runs)."""

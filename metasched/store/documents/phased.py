@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.phases.phase import PROCESS_REVISIT, PhaseModel
@@ -48,8 +48,10 @@ class PhasedDocument(ModelPart):
     overhead: Positive
     scores: Scores
     rehearsed: Annotated[int, Field(ge=0)]
+    shift: FiniteFloat = 0.0
     scores_of_processes: Scores
     rehearsed_of_processes: Annotated[int, Field(ge=0)]
+    shift_of_processes: FiniteFloat = 0.0
     domain: DomainPart
 
     @staticmethod
@@ -60,6 +62,7 @@ class PhasedDocument(ModelPart):
             "phases": [_Phase.of(phase) for phase in state.phases],
             "scores_of_processes": list(state.of_processes.scores),
             "rehearsed_of_processes": state.of_processes.rehearsed,
+            "shift_of_processes": state.of_processes.shift,
         }
 
     def build(self) -> PhasedPredictor:
@@ -68,8 +71,8 @@ class PhasedDocument(ModelPart):
         predictor.state = PhasedState(
             tuple(phase.build() for phase in self.phases),
             self.overhead,
-            Calibration(tuple(self.scores), self.rehearsed),
-            Calibration(tuple(self.scores_of_processes), self.rehearsed_of_processes),
+            Calibration(tuple(self.scores), self.rehearsed, self.shift),
+            Calibration(tuple(self.scores_of_processes), self.rehearsed_of_processes, self.shift_of_processes),
             self.domain.build(),
         )
         return predictor

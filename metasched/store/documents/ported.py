@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.porting.factors import Factor
@@ -64,6 +64,7 @@ class PortedDocument(ModelPart):
     scales: _Scales
     scores: Scores
     rehearsed: Annotated[int, Field(ge=0)]
+    shift: FiniteFloat = 0.0
     domain: DomainPart
     notes: list[str]
     since_search: Annotated[int, Field(ge=0)]
@@ -96,7 +97,7 @@ class PortedDocument(ModelPart):
         predictor.window = window(self.window, predictor.application, self.cluster, self.seen, self.capacity)
         predictor.state = PortedState(
             predictor.fit_process(self.scales.build()),
-            Calibration(tuple(self.scores), self.rehearsed),
+            Calibration(tuple(self.scores), self.rehearsed, self.shift),
             self.domain.build(),
             tuple(self.notes),
             self.since_search,

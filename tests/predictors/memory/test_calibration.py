@@ -63,6 +63,34 @@ def test_each_real_score_drives_out_two_that_were_rehearsed_and_then_the_oldest(
     assert full.learned(7.0).scores == (*map(float, range(1, 200)), 7.0)
 
 
+@pytest.mark.parametrize("last", [0.1, 1.0, 10.0])
+def test_as_many_outcomes_as_should_lie_within_their_intervals_though_scores_become_smaller_or_larger(
+    last: float,
+) -> None:
+    rng = np.random.default_rng(2)
+    found = Calibration.starting(np.abs(rng.normal(size=80)))
+    inside = {0.8: 0, 0.9: 0}
+    for outcome in np.abs(rng.normal(size=150)) * np.geomspace(1.0, last, 150):
+        for level in inside:
+            inside[level] += outcome <= found.reach(level)
+        found = found.learned(float(outcome))
+    assert inside[0.9] / 150 == pytest.approx(0.9, abs=0.06)
+    assert inside[0.8] / 150 == pytest.approx(0.8, abs=0.1)
+
+
+def test_levels_follow_the_outcomes_so_far_and_no_farther() -> None:
+    inside, outside = Calibration((1.0,) * 30).learned(0.5), Calibration((1.0,) * 30).learned(2.0)
+    assert (inside.shift, outside.shift) == pytest.approx((-0.03, 0.27))
+    scores = tuple(np.arange(1.0, 200.0))
+    # Level 0.9 has the odds 9; with e times these it is 24.46 / 25.46 = 0.9607.
+    assert [Calibration(scores, shift=shift).reach(0.9) for shift in (0.0, 1.0, -1.0)] == [180.0, 193.0, 154.0]
+    for growth, farthest in ((0.0, -2.0), (1e3, 2.0)):
+        found = Calibration(scores)
+        for step in range(100):
+            found = found.learned(growth * step)
+        assert found.shift == farthest
+
+
 def test_the_ends_are_as_many_spreads_away_on_the_logarithm_and_no_farther_than_numbers_go() -> None:
     calibration = Calibration(tuple(np.arange(1.0, 10.0)))
     low, high = calibration.ends(np.array([10.0, 20.0]), np.array([0.1, 0.2]), 0.5)
