@@ -228,7 +228,7 @@ def _overhead(judged: Sequence[Judged]) -> str:
     lines += [
         f"| {way} | {beside or 'none'} | {experiments or 'none named'} |" for way, beside, experiments in OVERHEADS
     ]
-    lines.append(f"| robust | {seconds:.1f} s from the runs to a model (median of the rows) | {runs} |")
+    lines.append(f"| robust | {seconds:.2g} s from the runs to a model (median of the rows) | {runs} |")
     return text + "\n\n" + "\n".join(lines)
 
 
