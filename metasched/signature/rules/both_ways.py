@@ -83,6 +83,8 @@ def open_ways(application: Application) -> dict[Attribute, tuple[int, ...]]:
 def told_apart(application: Application) -> dict[Cell, Role]:
     """The roles of an application, with messages in different directions where the runs tell none from its opposite."""
     either = open_ways(application)
+    if not either:
+        return application.roles
     return {cell: _told_apart(application, role, either) for cell, role in application.roles.items()}
 
 

@@ -34,6 +34,9 @@ def dealt_in_one_way(application: Application) -> dict[Cell, Role] | None:
     for cell, role in application.roles.items():
         for length, way, call in _ways(application, role):
             uses.setdefault(length, Counter())[way, cell, call] += 1
+    several = {length: used for length, used in uses.items() if len({way for way, _, _ in used}) > 1}
+    if not several:
+        return application.roles
     members, chosen = members_of(application), dict[tuple[Length, Call], Way]()
 
     def in_all(length: Length, used: Mapping[Use, int]) -> Way | None:
@@ -48,9 +51,7 @@ def dealt_in_one_way(application: Application) -> dict[Cell, Role] | None:
                    for old, cell, _ in used)
         ), None)  # fmt: skip
 
-    for length, used in uses.items():
-        if len({way for way, _, _ in used}) == 1:
-            continue
+    for length, used in several.items():
         for call in {call for _, _, call in used}:
             of_call = {use: many for use, many in used.items() if use[2] == call}
             if (found := in_all(length, used) or in_all(length, of_call)) is not None:

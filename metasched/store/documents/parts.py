@@ -85,13 +85,9 @@ class ModelPart(Part):
         return {}
 
 
-class LearnedPart(ModelPart):
-    """The document of a predictor that keeps its latest runs, with the scores that intervals are made of."""
+class CalibratedPart(ModelPart):
+    """The document of a predictor with the scores that intervals are made of."""
 
-    application: str
-    cluster: str
-    window: list[Row]
-    seen: Annotated[int, Field(ge=0)]
     scores: Scores
     rehearsed: Annotated[int, Field(ge=0)]
     shift: FiniteFloat = 0.0
@@ -100,6 +96,15 @@ class LearnedPart(ModelPart):
     def calibration(self) -> Calibration:
         """The scores as predictors keep them."""
         return Calibration(tuple(self.scores), self.rehearsed, self.shift)
+
+
+class LearnedPart(CalibratedPart):
+    """The document of a predictor that keeps its latest runs."""
+
+    application: str
+    cluster: str
+    window: list[Row]
+    seen: Annotated[int, Field(ge=0)]
 
     def runs_in(self, capacity: int) -> RunWindow:
         """The runs in a window of some capacity (runs)."""

@@ -12,7 +12,7 @@ from metasched.predictors.phases.phase import PROCESS_REVISIT, PhaseModel
 from metasched.predictors.phases.predictor import PhasedPredictor, PhasedState
 from metasched.predictors.phases.profile import WorkProfile
 from metasched.store.documents.adaptive import RobustDocument
-from metasched.store.documents.parts import DomainPart, ModelPart, Part, Scores
+from metasched.store.documents.parts import CalibratedPart, DomainPart, Part, Scores
 from monitors.validated_fields import Positive
 
 
@@ -38,7 +38,7 @@ class _Phase(Part):
         return PhaseModel(self.name, self.slowest.build(), processes, WorkProfile(np.array(self.density)))
 
 
-class PhasedDocument(ModelPart):
+class PhasedDocument(CalibratedPart):
     """A phased predictor as JSON: the models of each phase."""
 
     method: Literal["phased"] = "phased"
@@ -46,9 +46,6 @@ class PhasedDocument(ModelPart):
     cluster: str
     phases: list[_Phase] = Field(min_length=1)
     overhead: Positive
-    scores: Scores
-    rehearsed: Annotated[int, Field(ge=0)]
-    shift: FiniteFloat = 0.0
     scores_of_processes: Scores
     rehearsed_of_processes: Annotated[int, Field(ge=0)]
     shift_of_processes: FiniteFloat = 0.0
@@ -71,7 +68,7 @@ class PhasedDocument(ModelPart):
         predictor.state = PhasedState(
             tuple(phase.build() for phase in self.phases),
             self.overhead,
-            Calibration(tuple(self.scores), self.rehearsed, self.shift),
+            self.calibration,
             Calibration(tuple(self.scores_of_processes), self.rehearsed_of_processes, self.shift_of_processes),
             self.domain.build(),
         )

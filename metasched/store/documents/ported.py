@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
-from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.porting.factors import Factor
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.predictor import PortedPredictor, PortedState
 from metasched.store.documents import document_of
 from metasched.store.documents.adaptive import AdaptiveDocument
 from metasched.store.documents.parts import (
+    CalibratedPart,
     Count,
     DomainPart,
-    ModelPart,
     RecordPart,
     Row,
     ScalesPart,
-    Scores,
     SettingPart,
     rows,
     runs_of,
@@ -43,7 +41,7 @@ class _Scales(ScalesPart):
     lengths: Annotated[list[Positive], Field(min_length=4, max_length=4)]
 
 
-class PortedDocument(ModelPart):
+class PortedDocument(CalibratedPart):
     """A ported predictor as JSON: the reference, the factors and the runs."""
 
     method: Literal["ported"] = "ported"
@@ -62,9 +60,6 @@ class PortedDocument(ModelPart):
     window: list[Row] = Field(min_length=1)
     seen: Count
     scales: _Scales
-    scores: Scores
-    rehearsed: Annotated[int, Field(ge=0)]
-    shift: FiniteFloat = 0.0
     domain: DomainPart
     notes: list[str]
     since_search: Annotated[int, Field(ge=0)]
@@ -97,7 +92,7 @@ class PortedDocument(ModelPart):
         predictor.window = window(self.window, predictor.application, self.cluster, self.seen, self.capacity)
         predictor.state = PortedState(
             predictor.fit_process(self.scales.build()),
-            Calibration(tuple(self.scores), self.rehearsed, self.shift),
+            self.calibration,
             self.domain.build(),
             tuple(self.notes),
             self.since_search,
