@@ -10,72 +10,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from metasched.history.argument_numbers import merged
-from metasched.history.job_log import COMPLETED, FAILED, JobLog, job_key
-from metasched.history.outcomes import Outcomes
+from metasched.history.job_log import JobLog
 from metasched.history.playback import NEWEST, informative_jobs, play
 from metasched.history.queue import Left, QueuedJob, by_limit
-from metasched.history.run_times.neighbours import Neighbours
-from metasched.history.submission import NO_LIMIT, Submission, submission, submissions
-from metasched.jobs import LONGEST_BEGINNING, SAME_MOMENT
+from metasched.history.submission import submission
 from metasched.records import InputError
+from metasched.service.state.cluster_jobs import ClusterJobs
 from metasched.store.database.store import Store
 from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
 
 #: Rest after a number of played-back events (s): placements are answered meanwhile.
 REST, PLAYED = 0.02, 20
-#: Jobs that have ended and are remembered, so that none is learned twice.
-MOST_ENDED = 200_000
 #: For how long after its end a job may still be stored (s).
 LATE = 600.0
-#: Jobs are put in so many places at random, to vary which of their possible run times are simulated together.
-PLACES = 4096
 #: Least time between two rounds in which all that is stored is learned again (s).
 AGAIN = 3600.0
-#: How long a job that its scheduler does not name any more is waited for (s): accounting may tell of it later.
-MISSING = 3600.0
-
-
-@dataclass(slots=True)
-class _Cluster:
-    """What is known of a cluster."""
-
-    past: Neighbours = field(default_factory=Neighbours)
-    outcomes: Outcomes = field(default_factory=Outcomes)
-    known: dict[int, tuple[Submission, QueuedJob]] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    missing: dict[int, float] = field(default_factory=dict)
-    #: Partition and account of the last job of each user.
-    usual: dict[str, tuple[str, str]] = field(default_factory=dict)
-    #: Jobs that have ended; with their state as it was learned where accounting may still know better.
-    ended: OrderedDict[int, tuple[Submission, str] | None] = field(default_factory=OrderedDict)
-
-    def drop(self, key: int) -> None:
-        """Forget a job of the queue, which has left it."""
-        self.past.withdrawn(key)
-        _, job = self.known.pop(key)
-        self.numbers.pop(job.number, None)
-        self.missing.pop(key, None)
-
-    def forget(self, users: Collection[str]) -> None:
-        """Forget the jobs of some users."""
-        for user in users:
-            self.past.forget(user)
-            self.outcomes.forget(user)
-            self.usual.pop(user, None)
-        for key in [key for key, (asked, _) in self.known.items() if asked.user in users]:
-            self.drop(key)
-        for key in [key for key, each in self.ended.items() if each is not None and each[0].user in users]:
-            self.ended[key] = None
 
 
 class JobHistory:
@@ -88,7 +46,7 @@ class JobHistory:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._clusters: dict[str, _Cluster] = {}
+        self._clusters: dict[str, ClusterJobs] = {}
         self._lock = Lock()
         self._called: Pseudonyms | None = None
         self.ready = False
@@ -182,13 +140,15 @@ class JobHistory:
                 log = self._store.past_jobs.log([cluster])
             except InputError:  # they were forgotten meanwhile
                 return
-            fresh = _Cluster()
+            fresh = ClusterJobs(self.called)
             self._learn(fresh, log.picked(informative_jobs(log, newest)), pause)
             self._replace(cluster, fresh, users, pause)
         self._newest[cluster] = float(log.ends().max())
         self._learn_newer(cluster)  # what ended meanwhile
 
-    def _replace(self, cluster: str, fresh: _Cluster, forgotten: Collection[str], pause: Callable[[], object]) -> None:
+    def _replace(
+        self, cluster: str, fresh: ClusterJobs, forgotten: Collection[str], pause: Callable[[], object]
+    ) -> None:
         """Put what was learned again of a cluster in the place of what is known, with its queue as it is."""
         with self._lock:
             old = self._of(cluster)
@@ -210,15 +170,7 @@ class JobHistory:
                 fresh.past.withdrawn(key)
             for key in old.known:
                 adopt(key)
-            fresh.known, fresh.numbers, fresh.missing = old.known, old.numbers, old.missing
-            fresh.usual |= old.usual
-            over = [
-                key
-                for key, (_, job) in fresh.known.items()
-                if job.started and job_key(job.number, job.started) in fresh.ended
-            ]
-            for key in over:
-                fresh.drop(key)
+            fresh.take_queue(old)
             fresh.forget(forgotten)
             self._clusters[cluster] = fresh
 
@@ -243,29 +195,7 @@ class JobHistory:
     def note(self, cluster: str, jobs: Iterable[QueuedJob], now: float) -> None:
         """Take the queue of a cluster as it is: what is new in it is expected, and what runs shows how long it has."""
         with self._lock:
-            known, there = self._of(cluster), set()
-            for job in jobs:
-                key = known.numbers.get(job.number)
-                if key is not None and known.known[key][1].started not in (None, job.started):
-                    known.drop(key)  # it was put back into the queue, and this is another run
-                    key = None
-                if key is None:
-                    key = known.numbers[job.number] = job_key(job.number, job.submitted or now)
-                    asked = self._submission(job)
-                    known.usual[self.called(job.user)] = min(job.partitions, default=""), job.account
-                    known.past.submitted(key, asked, job.submitted or now)
-                    known.known[key] = asked, replace(job, started=None)
-                if job.started is not None and known.known[key][1].started is None:
-                    known.past.started(key, job.started)
-                asked, before = known.known[key]
-                # Most schedulers do not say when a job that runs was submitted.
-                known.known[key] = asked, replace(job, submitted=job.submitted or before.submitted)
-                there.add(key)
-                known.missing.pop(key, None)
-            for key in known.known.keys() - there:
-                since = known.missing.setdefault(key, now)
-                if now - since > MISSING:
-                    known.drop(key)
+            self._of(cluster).note(jobs, now)
 
     def left(self, cluster: str) -> Left:
         """How long each job of a cluster possibly runs on; up to its limit where nothing is known of it."""
@@ -273,11 +203,7 @@ class JobHistory:
         def possible(job: QueuedJob) -> tuple[float, ...]:
             with self._lock:
                 known = self._clusters.get(cluster)
-                key = None if known is None else known.numbers.get(job.number)
-                if known is None or key is None:
-                    return by_limit(job)
-                found = known.past.possible(key, job.ran or 0.0, key % PLACES)
-                return tuple(min(max(seconds, 1.0), job.holds) for seconds in found)
+                return by_limit(job) if known is None else known.possible(job)
 
         return possible
 
@@ -292,15 +218,10 @@ class JobHistory:
         numbers : in its script, a text of :mod:`metasched.history.argument_numbers`.
         """
         with self._lock:
-            known = self._of(cluster)
-            key = known.numbers.get(number)
-            if key is None or known.known[key][1].started is None:
-                return False
-            asked, job = known.known[key]
-        assert job.started is not None  # noqa: S101
-        if not -SAME_MOMENT < start - job.started < LONGEST_BEGINNING:
+            log = self._of(cluster).as_ended(number, start, end, state, numbers)
+        if log is None:
             return False
-        self.take(cluster, _log_of(asked, replace(job, numbers=merged(job.numbers, numbers)), end, state))
+        self.take(cluster, log)
         return True
 
     def take(self, cluster: str, log: JobLog) -> int:
@@ -394,7 +315,7 @@ class JobHistory:
         """Whether anything is known of a cluster, or of the only one."""
         return len(self._clusters) == 1 if cluster is None else cluster in self._clusters
 
-    def _named(self, cluster: str | None) -> _Cluster:
+    def _named(self, cluster: str | None) -> ClusterJobs:
         if cluster is None and len(self._clusters) == 1:
             return next(iter(self._clusters.values()))
         found = self._clusters.get(cluster or "")
@@ -407,52 +328,11 @@ class JobHistory:
             raise InputError(f"no jobs of {cluster} are known, expected one of {names}")
         return found
 
-    def _of(self, cluster: str) -> _Cluster:
-        return self._clusters.setdefault(cluster, _Cluster())
+    def _of(self, cluster: str) -> ClusterJobs:
+        return self._clusters.setdefault(cluster, ClusterJobs(self.called))
 
-    def _submission(self, job: QueuedJob) -> Submission:
-        partition = min(job.partitions, default="")
-        return submission(
-            self.called(job.user), max(job.processors, 1), job.limit or NO_LIMIT, name=job.name,
-            executable=job.executable, partition=partition, account=job.account,
-        )  # fmt: skip
-
-    def _learn(self, known: _Cluster, log: JobLog, pause: Callable[[], object] = lambda: None) -> int:
+    def _learn(self, known: ClusterJobs, log: JobLog, pause: Callable[[], object] = lambda: None) -> int:
         """Learn from the jobs of a log that have not been learned from; return how many these were."""
-        log = replace(log, requested_time=np.nan_to_num(log.requested_time, nan=NO_LIMIT))
-        with self._lock:
-            keys, start = log.keys.tolist(), log.starts()
-            states = log.named("state")
-            for row, key in enumerate(keys):
-                if (unsure := known.ended.get(key)) is not None and states[row] not in ("", COMPLETED, unsure[1]):
-                    known.outcomes.correct(unsure[0], float(log.run_time[row]), unsure[1], states[row])
-                    known.ended[key] = None
-            new = [row for row, key in enumerate(keys) if key not in known.ended]
-            by_start = {job_key(job.number, job.started): key for key, (_, job) in known.known.items() if job.started}
-            users = [self.called(user) for user in log.named("user")]
-            known.usual |= zip(users, zip(log.named("partition"), log.named("account"), strict=True), strict=True)
-            asked = submissions(log)
-            unseen = []
-            for row in new:
-                job, seen = asked[row], by_start.get(keys[row])
-                job = replace(job, user=users[row])
-                known.outcomes.learn(job, float(log.run_time[row]), states[row])
-                known.ended[keys[row]] = (job, states[row]) if states[row] in ("", FAILED) else None
-                if seen is None:
-                    unseen.append(row)
-                    continue
-                known.past.ended(seen, float(log.run_time[row]), float(start[row] + log.run_time[row]))
-                known.drop(seen)
-            while len(known.ended) > MOST_ENDED:
-                known.ended.popitem(last=False)
-        if unseen:
-            self._play(known, log.picked(np.array(unseen)), pause)
-        return len(new)
-
-    def _play(self, known: _Cluster, log: JobLog, pause: Callable[[], object]) -> None:
-        """Learn from jobs that were not seen in the queue."""
-        hidden = log if not log.names.get("user") else _renamed(log, self.called)
-        keys = hidden.keys.tolist()
 
         def step() -> None:
             self._lock.release()
@@ -462,26 +342,14 @@ class JobHistory:
                 self._lock.acquire()
 
         with self._lock:
-            play(hidden, known.past, lambda row: ("past", keys[row]), step)
+            count, unseen = known.learn(log)
+        if len(unseen):
+            hidden = unseen if not unseen.names.get("user") else _renamed(unseen, self.called)
+            keys = hidden.keys.tolist()
+            with self._lock:
+                play(hidden, known.past, lambda row: ("past", keys[row]), step)
+        return count
 
 
 def _renamed(log: JobLog, called: Callable[[str], str]) -> JobLog:
     return replace(log, names={**log.names, "user": tuple(map(called, log.names["user"]))})
-
-
-def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog:
-    """A job that has ended as a log of its own."""
-    assert job.started is not None  # noqa: S101
-    submitted = min(job.submitted or job.started, job.started)
-    wait = job.started - submitted if job.submitted else math.nan
-    names = {
-        "user": str(asked.user), "account": job.account, "name": job.name, "partition": min(job.partitions, default=""),
-        "qos": job.qos, "executable": job.executable, "state": state, "numbers": job.numbers,
-    }  # fmt: skip
-    return JobLog(
-        np.array([submitted]), np.array([max(round(end - job.started), 0.0)]), np.array([max(job.processors, 1)]),
-        np.array([job.limit or math.nan]), np.array([wait]),
-        {label: np.array([0 if name else -1]) for label, name in names.items()},
-        names={label: (name,) for label, name in names.items()},
-        keys=np.array([job_key(job.number, job.started)]),
-    )  # fmt: skip
