@@ -29,6 +29,7 @@ def test_a_null_character_is_refused_by_its_row(null: str) -> None:
         ),
         ("listen = 3", "listen is 3, expected keys with values"),
         ("level = [1]", "level is [1], expected a valid number"),
+        ("[listen]\nqqq = 1", "listen.qqq is not a known key, expected one of host, port, socket, certificate, key"),
         (f"[energy]\nfrequencies = {[100] * 101}", "..., expected at most 100 items"),
     ],
 )

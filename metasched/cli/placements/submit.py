@@ -67,9 +67,10 @@ def submit(
     submission = source.submission(words, partition)
     status, said = (0, "") if dry_run else _handed(source, submission, portable, partition, capture=as_json)
     if as_json:
+        estimates = [asdict(each) | {"completion": each.completion} for each in estimated]
         document: dict[str, Any] = {
-            "chosen": asdict(estimated[0]) | {"completion": estimated[0].completion} if estimated else None,
-            "estimates": [asdict(each) | {"completion": each.completion} for each in estimated],
+            "chosen": next(iter(estimates), None),
+            "estimates": estimates,
             "why_unchanged": choice.why_unchanged,
             "words": words if portable else list(submission.words[1:]),
             "said": said,
