@@ -8,7 +8,8 @@ import numpy as np
 
 from metasched.arrays import Ints
 from metasched.history.job_log import JobLog
-from metasched.history.run_times.neighbours import OTHERS, OWN, Neighbours
+from metasched.history.run_times.neighbours import Neighbours
+from metasched.history.run_times.similarity import OTHERS, OWN
 from metasched.history.submission import submissions
 
 #: How many of the newest jobs are played back besides the last of each user and limit, and how many at most in all.

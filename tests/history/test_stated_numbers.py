@@ -6,7 +6,7 @@ import pytest
 from stated import page, word
 
 from metasched.history import playback
-from metasched.history.run_times.neighbours import OTHERS, OWN
+from metasched.history.run_times.similarity import OTHERS, OWN
 from metasched.service.configuration import Keep, Periods
 from metasched.service.learning import accounting
 from metasched.service.state import job_history

@@ -2,9 +2,9 @@
 
 A job is compared with the last jobs of its user, with the running jobs of the user, and with the last jobs of other
 users with the same limit. Each is weighted by its similarity (processors, limit, name, executable) and its age; the
-weights are exponentials of a linear form. The run time of a running job has only a lower bound, so the distribution is
-the weighted product-limit estimate of Kaplan & Meier ("Nonparametric estimation from incomplete observations", JASA 53,
-1958).
+weights are exponentials of a linear form, see ``similarity``. The run time of a running job has only a lower bound, so
+the distribution is the weighted product-limit estimate of Kaplan & Meier ("Nonparametric estimation from incomplete
+observations", JASA 53, 1958).
 
 Some forms take the run times of the user's jobs with other limits in proportion to the limit: users who ask for twice
 the time often need more, and whether in proportion or not differs between them. Jobs without a limit are not scaled.
@@ -17,8 +17,7 @@ levels follow the recent coverage (Gibbs & Candès, "Adaptive conformal inferenc
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +25,31 @@ from numpy.typing import NDArray
 
 from metasched.arrays import Floats
 from metasched.history.backfilling import outlived
-from metasched.history.job_log import digest_of
-from metasched.history.problem_sizes import stem_of
+from metasched.history.run_times.job_columns import (
+    CUT,
+    LIMIT,
+    NAME,
+    ROWS,
+    RUN,
+    SHORT,
+    STEM,
+    USER,
+    WIDTH,
+    LastJobs,
+    code_of,
+    without_numbers,
+)
+from metasched.history.run_times.similarity import (
+    FORMS,
+    OTHERS,
+    OWN,
+    RUNNING,
+    weights_of_others,
+    weights_of_own,
+)
 from metasched.history.submission import NO_LIMIT, Submission
 from metasched.plain_numbers import span
 
-#: Numbers of jobs compared: ended and running ones of the user, and ended ones of others with the same limit.
-OWN, RUNNING, OTHERS = 240, 12, 24
 #: Most limits whose last jobs are kept, and most names whose stems (without digits) are.
 MOST_LIMITS, MOST_NAMES = 2000, 100_000
 #: Levels of the quantiles that are kept for each job until it ends.
@@ -46,34 +63,10 @@ EVENLY = (np.arange(5) + 0.5) / 5.0
 #: Shifts the levels from job to job; multiples of the golden ratio spread evenly.
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
-# Rows of a job's record; the first four are compared with those of other jobs.
-_WIDTH, _LIMIT, _ENDED, _SUBMITTED, _CUT, _SHORT, _RUN, _NAME, _STEM, _USER, _EXECUTABLE = range(11)
-_ROWS = 11
 #: What a job to compare with is: an ended one of the user; one with another limit, its run time in proportion to the
 #: limit; an ended one of others; a running one of the user.
 _ENDED_OWN, _IN_PROPORTION, _OTHERS, _RUNS = range(4)
-#: Units of time differences (s): since the end of the other job, and between the submissions.
-AGO = np.array([[3600.0], [600.0]])
-
-#: The forms, one a row, chosen like all numbers below on the logs of KTH, CTC and SDSC SP2 (docs/history.md). Columns:
-#: distance in log2 processors, in log2 limit; whether they differ; log of hours since it ended, of ten minutes between
-#: the submissions; whether it was ended by its limit, and within a minute.
-FORMS = np.array([
-    [1.407, 2.644, 0.792, 1.004, 0.265, 0.106, 0.282, 0.267],
-    [0.649, 2.041, 0.902, 0.563, 0.295, 0.147, 0.334, 0.36],
-    [0.233, 2.644, 0.653, 1.31, 0.341, -0.078, 0.193, 0.655],
-    [0.405, 4.016, 1.112, 0.625, 0.276, 0.029, -0.038, 0.288],
-    [0.8, 2.6, 0.8, 1.0, 0.2, 0.05, 0.1, 0.1],
-])  # fmt: skip
-#: Distances of a different name, of a name with a different stem, and of an executable with a different stem where both
-#: are known.
-NAME, STEM, EXECUTABLE = 1.0, 1.5, 2.5
-#: For others' jobs: distance in log2 processors, log of hours since it ended.
-OTHER_FORMS = np.array([[2.2, 0.0], [0.855, 0.275], [1.339, 0.0], [3.032, -0.196], [2.2, 0.1]])
-#: Weights of others' jobs, and of running ones, relative to ended ones of the user.
-OTHERS_COUNT = np.array([[0.007], [0.012], [0.007], [0.004], [0.007]])
-RUNNING_COUNT = np.array([[0.282], [0.399], [0.343], [0.369], [0.6]])
-#: The quantile level at which each form predicts.
+#: The quantile level at which each form predicts; chosen like all numbers below as those of the similarity were.
 LEVELS = np.array([0.549, 0.549, 0.565, 0.554, 0.53])
 #: The forms that take run times of the user's ended jobs with other limits in proportion to the limit.
 PROPORTIONAL = np.array([False, True, False, True, True])
@@ -97,25 +90,9 @@ BEYOND = 0.2
 #: interval from few jobs is too narrow: the next of n + 1 is the shortest or the longest in 2 of n + 1 cases.
 UNSEEN = 0.25
 
-
 #: What reasons call jobs by their names.
 SAME_NAME = "of this user with the same name, size and limit"
 SIMILAR_NAME = "of this user with a similar name and the same size and limit"
-
-
-def _by_rank(most: int, linear: Sequence[float], log: Sequence[float], near: Sequence[float]) -> Floats:
-    """The log weights of jobs by age rank, shape (forms, most), newest last."""
-    rank = np.arange(most)[::-1]
-    return np.outer(linear, rank) + np.outer(log, np.log1p(rank)) + np.outer(near, 1.0 / (1.0 + rank))
-
-
-#: By rank among all jobs of the user; among those with the same processors and limit; among others' jobs.
-_NEAR = [-0.144, -0.296, -0.144, -0.441, -0.5]
-_LINEAR, _LOG = [0.011, 0.011, 0.011, 0.011, 0.35], [0.05, 0.246, 0.05, 0.098, 0.3]
-BY_RANK = _by_rank(OWN, _LINEAR, _LOG, _NEAR)
-RUNNING_BY_RANK = _by_rank(RUNNING, _LINEAR, _LOG, [0.0] * 5)
-BY_RANK_OF_SAME = 0.5 + _by_rank(OWN, [0.0] * 5, [0.0] * 5, [-0.374, -0.507, -0.637, -0.514, -0.374])
-OTHERS_BY_RANK = _by_rank(OTHERS, [0.077, 0.087, 0.111, 0.212, 0.2], [0.039, -0.177, -0.335, -0.123, 0.1], [0.0] * 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,37 +115,11 @@ class Forecast:
     own: bool
 
 
-class _Ring:
-    """A ring buffer of the last jobs of a user or a limit, one in each column, newest last."""
-
-    __slots__ = ("_columns", "_count", "_most")
-
-    def __init__(self, most: int) -> None:
-        self._most, self._count = most, 0
-        self._columns = np.empty((_ROWS, 2))
-
-    def add(self, job: Sequence[float]) -> None:
-        size = self._columns.shape[1]
-        if self._count == size:
-            if size < 2 * self._most:
-                grown = np.empty((_ROWS, min(2 * size, 2 * self._most)))
-                grown[:, :size] = self._columns
-                self._columns = grown
-            else:
-                self._columns[:, : self._most] = self._columns[:, size - self._most :]
-                self._count = self._most
-        self._columns[:, self._count] = job
-        self._count += 1
-
-    def last(self) -> Floats:
-        return self._columns[:, max(0, self._count - self._most) : self._count]
-
-
 _ENDLESS = math.log2(NO_LIMIT)
 #: Limits are kept as logarithms, which are exact to so many seconds at least.
 ROUNDING = 0.001
 #: No jobs, and no weights.
-_NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
+_NONE, _NO_WEIGHTS = np.empty((ROWS, 0)), np.empty((len(FORMS), 0))
 
 
 class Neighbours:
@@ -188,8 +139,8 @@ class Neighbours:
 
     def __init__(self, level: float = 0.9) -> None:
         forms = len(FORMS)
-        self._own: dict[Hashable, _Ring] = {}
-        self._others: dict[Hashable, _Ring] = {}
+        self._own: dict[Hashable, LastJobs] = {}
+        self._others: dict[Hashable, LastJobs] = {}
         self._running: dict[Hashable, dict[Hashable, list[float]]] = {}
         self._known: dict[Hashable, tuple[Submission, float, Forecast]] = {}
         self._stems: dict[str, float] = {}
@@ -236,7 +187,7 @@ class Neighbours:
         column = self._column(job, run_time, now, submitted)
         for rings, name, most in ((self._own, job.user, OWN), (self._others, job.limit, OTHERS)):
             if name not in rings:
-                rings[name] = _Ring(most)
+                rings[name] = LastJobs(most)
             rings[name].add(column)
         if len(self._others) > MOST_LIMITS:
             del self._others[next(iter(self._others))]
@@ -285,10 +236,10 @@ class Neighbours:
         self._own_losses.pop(user, None)
         self._running.pop(user, None)
         self._stems.clear()  # they hold names of the user's jobs
-        code = _code(user)
+        code = code_of(user)
         for name, ring in list(self._others.items()):
-            kept = [job for job in ring.last().T if job[_USER] != code]
-            self._others[name] = _Ring(OTHERS)
+            kept = [job for job in ring.columns.T if job[USER] != code]
+            self._others[name] = LastJobs(OTHERS)
             for job in kept:
                 self._others[name].add(job)
         for key in [key for key, (known, _, _) in self._known.items() if known.user == user]:
@@ -299,10 +250,10 @@ class Neighbours:
         items, weights, origin = self._alike(job, now)
         mixed = self._counts(job.user) @ (weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
         own = origin == _ENDED_OWN
-        alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
+        alike = own & (items[WIDTH] == math.log2(job.processors)) & (items[LIMIT] == math.log2(job.limit))
         groups = {
-            SAME_NAME: alike & (items[_NAME] == _code(job.name)),
-            SIMILAR_NAME: alike & (items[_STEM] == self._stem(job.name)),
+            SAME_NAME: alike & (items[NAME] == code_of(job.name)),
+            SIMILAR_NAME: alike & (items[STEM] == self._stem(job.name)),
             "of this user with the same size and limit": alike,
             "of this user with another size or limit": own & ~alike,
             "of this user with other limits, in proportion to the limit,": origin == _IN_PROPORTION,
@@ -318,7 +269,7 @@ class Neighbours:
         best = next(
             (what for what, share in shares.items() if share >= 0.5 * total), max(shares, key=lambda each: shares[each])
         )
-        last = items[_RUN, groups[best]][-9:]
+        last = items[RUN, groups[best]][-9:]
         low, high = (span(float(each)) for each in np.quantile(last, [0.25, 0.75]))
         jobs = "job" if last.size == 1 else f"{last.size} jobs"
         so_far = " so far" if best.endswith("running,") else ""
@@ -329,12 +280,12 @@ class Neighbours:
         if (found := self._stems.get(name)) is None:
             if len(self._stems) >= MOST_NAMES:
                 self._stems.clear()
-            found = self._stems[name] = _code(_stem(name))
+            found = self._stems[name] = code_of(without_numbers(name))
         return found
 
     def _column(self, job: Submission, run: float, ended: float, submitted: float) -> list[float]:
         return [math.log2(job.processors), math.log2(job.limit), ended, submitted, float(run >= 0.98 * job.limit),
-                float(run < 60.0), run, _code(job.name), self._stem(job.name), _code(job.user),
+                float(run < 60.0), run, code_of(job.name), self._stem(job.name), code_of(job.user),
                 self._stem(job.executable) if job.executable else math.nan]  # fmt: skip
 
     def _alike(self, job: Submission, now: float) -> tuple[Floats, Floats, NDArray[np.int8]]:
@@ -346,74 +297,42 @@ class Neighbours:
         own, scaled, others, running = _NONE, _NONE, _NONE, _NONE
         weights, of_scaled, of_others, of_running = _NO_WEIGHTS, _NO_WEIGHTS, _NO_WEIGHTS, _NO_WEIGHTS
         if (ring := self._own.get(job.user)) is not None:
-            own = ring.last()
-            weights = self._weights(own, this, now, ended=True)
-            limited = (own[_LIMIT] < _ENDLESS) & (this[_LIMIT] < _ENDLESS)
-            if (differ := (own[_LIMIT] != this[_LIMIT]) & limited).any():
+            own = ring.columns
+            weights = weights_of_own(own, this, now, ended=True)
+            limited = (own[LIMIT] < _ENDLESS) & (this[LIMIT] < _ENDLESS)
+            if (differ := (own[LIMIT] != this[LIMIT]) & limited).any():
                 scaled, of_scaled = own[:, differ], weights[:, differ]
-                scaled[_RUN] *= np.exp2(this[_LIMIT] - scaled[_LIMIT])
-                scaled[_LIMIT] = this[_LIMIT]
+                scaled[RUN] *= np.exp2(this[LIMIT] - scaled[LIMIT])
+                scaled[LIMIT] = this[LIMIT]
                 of_scaled[~PROPORTIONAL] = 0.0
                 weights[np.ix_(PROPORTIONAL, differ)] = 0.0
         if (ring := self._others.get(job.limit)) is not None:
-            others = ring.last()
-            theirs = others[_USER] != this[_USER]
-            compared = np.stack([
-                np.abs(others[_WIDTH] - this[_WIDTH]), np.log1p(np.maximum(now - others[_ENDED], 0.0) / 3600.0),
-            ])  # fmt: skip
-            of_others = OTHER_FORMS @ compared
-            of_others += OTHERS_BY_RANK[:, OTHERS - others.shape[1] :]
-            np.exp(-of_others, out=of_others)
-            of_others *= OTHERS_COUNT
+            others = ring.columns
+            theirs = others[USER] != this[USER]
+            of_others = weights_of_others(others, this, now)
             if not theirs.all():
                 others, of_others = others[:, theirs], of_others[:, theirs]
         if (on := self._running.get(job.user)) is not None:
             running = np.array(list(on.values())[-RUNNING:]).T
-            running[_RUN] = now - running[_RUN]
-            running[_SHORT] = running[_RUN] < 60.0
-            running[_CUT] = 0.0
-            of_running = self._weights(running, this, now, ended=False) * RUNNING_COUNT
+            running[RUN] = now - running[RUN]
+            running[SHORT] = running[RUN] < 60.0
+            running[CUT] = 0.0
+            of_running = weights_of_own(running, this, now, ended=False)
         items = (own, scaled, others, running)
         return (
             np.concatenate(items, axis=1), np.concatenate([weights, of_scaled, of_others, of_running], axis=1),
             np.repeat(np.arange(4, dtype=np.int8), [each.shape[1] for each in items]),
         )  # fmt: skip
 
-    def _weights(self, jobs: Floats, this: Floats, now: float, *, ended: bool) -> Floats:
-        """Weights of jobs of the same user, shape (forms, jobs)."""
-        count = jobs.shape[1]
-        compared = np.empty((8, count))
-        np.abs(jobs[:2] - this[:2, None], out=compared[:2])
-        np.greater(compared[:2], 0.0, out=compared[2:4])
-        compared[6:] = jobs[_CUT : _SHORT + 1]
-        ago = now - jobs[_ENDED : _SUBMITTED + 1]
-        if not ended:
-            ago[0] = 0.0
-        np.log1p(np.maximum(ago, 0.0) / AGO, out=compared[4:6])
-        less = FORMS @ compared
-        if ended:
-            less += BY_RANK[:, OWN - count :]
-            same = np.flatnonzero(compared[2] + compared[3] == 0.0)
-            less[:, same] += BY_RANK_OF_SAME[:, OWN - same.size :]
-        else:
-            less += RUNNING_BY_RANK[:, RUNNING - count :]
-        if this[_NAME] != _UNNAMED:
-            less += NAME * (jobs[_NAME] != this[_NAME]) + STEM * (jobs[_STEM] != this[_STEM])
-        if not math.isnan(this[_EXECUTABLE]):
-            theirs = jobs[_EXECUTABLE]
-            less += EXECUTABLE * (~np.isnan(theirs) & (theirs != this[_EXECUTABLE]))
-        np.exp(-less, out=less)
-        return less
-
     def _forecast(self, job: Submission, items: Floats, weights: Floats, origin: NDArray[np.int8]) -> Forecast:
         """The weighted product-limit estimate, and the prediction from it.
 
         It is truncated at the limit, but those that ran beyond theirs are taken to run as far beyond that of this job.
         """
-        limit, run = job.limit, items[_RUN]
+        limit, run = job.limit, items[RUN]
         if not run.size:
             return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit), False)
-        beyond = np.ceil(run - np.exp2(items[_LIMIT]) - ROUNDING)
+        beyond = np.ceil(run - np.exp2(items[LIMIT]) - ROUNDING)
         run = np.minimum(run, limit + np.maximum(beyond, 0.0))
         order = np.argsort(run, kind="stable")
         values = run[order]
@@ -443,7 +362,7 @@ class Neighbours:
         Where no job of the user has ended, those of another user are one observation, however many they are.
         """
         own = int(np.count_nonzero(origin == _ENDED_OWN))
-        seen = own or np.unique(items[_USER, origin == _OTHERS]).size
+        seen = own or np.unique(items[USER, origin == _OTHERS]).size
         if not seen:
             return 0.0, 1.0
         low, high = ((level * (seen + 2 * UNSEEN) - UNSEEN) / seen for level in (self._low, self._high))
@@ -467,17 +386,3 @@ class Neighbours:
         step = STEP * min(1.0, AWAITED / (len(self._known) + 1))
         self._low = min(max(self._low + step * (self._miss - (run_time < found.low)), -BEYOND), 0.45)
         self._high = max(min(self._high - step * (self._miss - (run_time > found.high)), 1.0 + BEYOND), 0.55)
-
-
-def _code(name: Hashable) -> float:
-    """A number for a user, a name or a stem, which tells nothing of it: a hash, of as many bits as are exact."""
-    return float(digest_of(str(name)) >> 11)
-
-
-_UNNAMED = _code("")
-
-
-def _stem(name: str) -> str:
-    """A name with ``#`` for each number, except in parts that are numbers only."""
-    parts = name.split("/")
-    return "/".join(stem_of(part) if re.search(r"[^\W\d]", part) else part for part in parts)
