@@ -181,6 +181,12 @@ def test_a_job_is_known_by_its_start_also_where_the_clock_was_set_back_before_it
     assert log.keys.tolist()[1:] == [job_key("7", 2000.0), job_key("8", 2000.0)]
 
 
+def test_run_times_are_read_in_seconds_and_as_spans() -> None:
+    columns, cells = "JobIDRaw|Submit|Start|{}|AllocCPUS", "7|1000|2000|{}|4"
+    for name, cell in (("ElapsedRaw", "93780"), ("Elapsed", "1-02:03:00")):
+        assert read_log([columns.format(name), cells.format(cell)]).run_time.tolist() == [93780.0]
+
+
 def test_quotes_that_never_end_tear_one_line_only() -> None:
     log = read_log(["submit_time,run_time,processors,name", '0,5,1,"', '1,6,1,"a,b"', "2,7,1,\x00'; rm -rf"])
     assert log.run_time.tolist() == [6.0, 7.0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -99,6 +102,12 @@ def test_runs_correct_computation_and_communication() -> None:
     for run in runs(count=40):
         learned.learn(run)
     assert learned.factors == pytest.approx([2.0, 3.0], rel=0.1)
+
+
+def test_loads_that_were_not_measured_slow_nothing() -> None:
+    idle = [replace(run, min_avg_avail_cpu=1.0, min_avg_avail_bw=1e9) for run in runs()]
+    unmeasured = [replace(run, min_avg_avail_cpu=math.nan, min_avg_avail_bw=math.nan) for run in idle]
+    assert predictor().fit(unmeasured).factors == pytest.approx(predictor().fit(idle).factors)
 
 
 def test_more_processes_than_slots_are_refused_and_infinite_among_many() -> None:
