@@ -60,7 +60,7 @@ class RobustState:
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Log times and their spreads, for arrays of one shape (n,)."""
         time, spread = self.tabulated.predict(n, p, cpu, bw)
-        return np.log(time), spread
+        return np.log(np.maximum(time, np.finfo(np.float64).tiny)), spread
 
     def under(self, settings: Settings) -> RobustState:
         """The same state, predicting for other settings; InputError if it does not know these."""

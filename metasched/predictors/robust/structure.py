@@ -234,6 +234,7 @@ class Structure:
         """Both terms under the conditions of measured runs, with their rows of settings, shape (n, c)."""
         return self.terms(runs.problem_size, runs.processors, runs.cpu, runs.bw, rows)
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a step that overflows is not taken
     def fitted(self, runs: Observations, prior: Floats, covariance: Floats, rows: Floats | None = None) -> Structure:
         """The formula with the most probable parameters (Levenberg-Marquardt).
 
@@ -250,9 +251,8 @@ class Structure:
         def misfit(numbers: Floats) -> tuple[float, Structure, Floats, Floats, Floats]:
             formula = self.with_numbers(numbers)
             terms = formula.of_runs(runs, rows)
-            white = scipy.linalg.solve_triangular(
-                factor, np.column_stack([log_time - np.log(terms.time), terms.slopes.T]), lower=True
-            )
+            observed = np.column_stack([log_time - np.log(terms.time), terms.slopes.T])
+            white = scipy.linalg.solve_triangular(factor, observed, lower=True, check_finite=False)
             left, steep = white[:, 0], white[:, 1:] * spreads
             away = (numbers - prior) / spreads
             return float(left @ left + away @ away), formula, left, steep, away

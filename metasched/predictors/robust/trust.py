@@ -10,18 +10,25 @@ predicts are added, the others removed, until nothing changes. This corresponds 
 trimmed squares (Rousseeuw & Van Driessen, Computing LTS regression for large data sets, Data Mining and Knowledge
 Discovery 12, 2006, section 2), with users instead of runs. The result is the set of most users whose runs predict each
 other well, by a formula with plausible parameters. Users with too few different runs, all together, contradict nobody.
+
+What a model cannot know excuses any time: it predicts next to nothing far beyond the sizes, processors or parameters
+that it has learned, so no run there contradicts it. Once such runs are learned, they may spoil what it says of all
+others, which then seem to contradict it. So whoever spoils a model is found before anybody is removed: the user without
+whom the others predict each other much better. Whatever a user states, honest users are compared without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.arrays import Floats
 from metasched.predictors.abilities import understood
+from metasched.predictors.gaussian_process import COVERING, NEWEST
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.effects import WORD
 from metasched.predictors.robust.model import Model
@@ -35,10 +42,17 @@ FARTHEST, LATEST = 2.0, 10
 HABITS = 0.1
 #: Standard deviation of log time of a user with arbitrary runs, and the limit of the evidence of one run.
 ANYTHING, WORST = 3.0, -2.0
+#: Smallest and largest predicted time (s) that can be compared.
+LIMITS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
+#: A user may spoil a model if a run is farther off than this without the user's others, or as uncertain (log time). The
+#: user does if without those runs the log likelihood ratio of each other user's run is larger by this much on average.
+SUSPECT, HARM = 0.5, 0.1
 #: Number of different sizes and processor counts from which on a user has full weight.
 WHOLE = 5
 #: Number of compared runs, in all and at least of each user; number of starting users; steps of each search.
 MOST, FEWEST, STARTS, STEPS = 96, 6, 6, 4
+#: Compared runs, and users, at most: as many as the process of a model uses.
+LARGEST = NEWEST + COVERING
 
 
 def doubted(runs: Iterable[Run], so_far: frozenset[str] | None = None) -> frozenset[str]:
@@ -72,27 +86,48 @@ def doubted(runs: Iterable[Run], so_far: frozenset[str] | None = None) -> frozen
     return frozenset(comparison.users[k] for k in everybody - believed)
 
 
+class _Judgement(NamedTuple):
+    """What a model of some users' runs makes of all runs.
+
+    Parameters
+    ----------
+    explained : the users whose runs it predicts.
+    worth : the score of the model.
+    gains : of each of its users the mean log likelihood ratio of a run, see :func:`_gain`.
+    away : of each of its users how far off or uncertain any run's log time is without the user's others.
+    """
+
+    explained: frozenset[int]
+    worth: float
+    gains: dict[int, float]
+    away: dict[int, float]
+
+
 class _Comparison:
     """A sample of runs in which every user has about the same share."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self.users = tuple(dict.fromkeys(run.user for run in runs))
-        number = {user: k for k, user in enumerate(self.users)}
-        of_user: list[list[int]] = [[] for _ in self.users]
+        of_user: dict[str, list[int]] = {}
         for place, run in enumerate(runs):
-            of_user[number[run.user]].append(place)
+            of_user.setdefault(run.user, []).append(place)
+        # Of very many users, those with the most runs are compared; the few runs of the others are believed.
+        most = sorted(of_user, key=lambda user: -len(of_user[user]))[:LARGEST]
+        self.users = tuple(user for user in of_user if user in most)
         share = max(FEWEST, MOST // max(len(self.users), 1))
-        chosen = np.sort(np.concatenate([_some(places, share) for places in of_user])) if runs else np.empty(0, int)
+        while sum(min(len(of_user[user]), share) for user in self.users) > LARGEST:
+            share -= 1
+        number = {user: k for k, user in enumerate(self.users)}
+        chosen = sorted(place for user in self.users for place in _some(of_user[user], share).tolist())
         self.runs = measured(runs[place] for place in chosen)
         self.settings = [runs[place].settings for place in chosen]
         self.of = np.array([number[runs[place].user] for place in chosen], dtype=np.intp)
         self.voices = np.array(
             [
-                min(len({(runs[place].problem_size, runs[place].processors) for place in places}) / WHOLE, 1.0)
-                for places in of_user
+                min(len({(runs[place].problem_size, runs[place].processors) for place in of_user[user]}) / WHOLE, 1.0)
+                for user in self.users
             ]
         )
-        self._judged: dict[frozenset[int], tuple[frozenset[int], float]] = {}
+        self._judged: dict[frozenset[int], _Judgement] = {}
 
     def starters(self) -> list[int]:
         """Users to start from: those with the most different runs, and the first ones."""
@@ -105,16 +140,41 @@ class _Comparison:
 
     def settled(self, believed: frozenset[int]) -> tuple[frozenset[int], float]:
         """The users with whom a search from some users ends, and how well their runs predict each other."""
-        worth = -np.inf
+        spoilers: frozenset[int] = frozenset()
+        passed: list[frozenset[int]] = []
         for _ in range(STEPS):
-            now, worth = self._judge(believed)
+            # Before anybody is removed: those whom a spoiled model does not predict may be honest.
+            while len(spoilers) < STARTS and (spoiler := self._spoiler(believed)) is not None:
+                spoilers |= {spoiler}
+                believed -= spoilers
+            passed.append(believed)
+            now = self._judge(believed).explained - spoilers
             if now == believed or not now:
-                break
+                return believed, self._judge(believed).worth
             believed = now
-        return believed, worth
+        worth = {each: self._judge(each).worth for each in passed}  # it turns in a circle
+        best = max(passed, key=lambda each: worth[each])
+        return best, worth[best]
 
-    def _judge(self, believed: frozenset[int]) -> tuple[frozenset[int], float]:
-        """The users whose runs the model of some users predicts, and the score of that model."""
+    def _spoiler(self, believed: frozenset[int]) -> int | None:
+        """The user without whom the others predict each other much better; None if there is none, or two users only."""
+        if len(believed) <= 2:
+            return None
+        whole = self._judge(believed)
+        suspects = sorted((k for k in believed if whole.away[k] > SUSPECT), key=lambda k: -whole.away[k])
+        harm = {k: self._harm(k, believed) for k in suspects[:STARTS]}
+        worst = max(harm, key=lambda k: harm[k], default=None)
+        return worst if worst is not None and harm[worst] > HARM else None
+
+    def _harm(self, user: int, believed: frozenset[int]) -> float:
+        """How much better the others' runs predict each other without a user: mean log likelihood ratio of a run."""
+        others = believed - {user}
+        before, after = self._judge(believed).gains, self._judge(others).gains
+        gained = sum(self.voices[k] * (after[k] - before[k]) for k in others)
+        return float(gained / sum(self.voices[k] for k in others))
+
+    def _judge(self, believed: frozenset[int]) -> _Judgement:
+        """What a model of some users' runs makes of all runs."""
         if believed not in self._judged:
             inside = np.isin(self.of, [*believed])
             places = np.flatnonzero(inside)
@@ -123,12 +183,18 @@ class _Comparison:
             error[inside], spread[inside] = model.process.leave_group_out(self.of[inside])
             gain = _gain(error[inside], spread[inside]) + _gain(*model.process.leave_one_out())
             error[~inside], spread[~inside] = self._surprises(model, np.flatnonzero(~inside))
-            off = np.abs(error) / np.hypot(spread, HABITS)
+            off, far = np.abs(error) / np.hypot(spread, HABITS), np.hypot(error, spread)
             explained = frozenset(k for k in range(len(self.users)) if _usual(off[self.of == k]) < FARTHEST)
-            worth = sum(self.voices[k] * max(float(gain[self.of[inside] == k].mean()) / 2.0, 0.0) for k in believed)
+            gains = {k: float(gain[self.of[inside] == k].mean()) / 2.0 for k in believed}
+            worth = sum(self.voices[k] * max(gains[k], 0.0) for k in believed)
             usual = prior_means(model.formula.processors)
             away = (np.array(model.formula.numbers) - np.array(usual))[1:] / np.array(SPREAD)[1:]
-            self._judged[believed] = explained, float(worth) - 0.5 * float(away @ away)
+            self._judged[believed] = _Judgement(
+                explained,
+                float(worth) - 0.5 * float(away @ away),
+                gains,
+                {k: float(far[self.of == k].max()) for k in believed},
+            )
         return self._judged[believed]
 
     def _surprises(self, model: Model, places: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -144,13 +210,14 @@ class _Comparison:
             excuse = WORD.spread**2 if refused else min(answering.unlearned, WORD.spread**2)
             answering = replace(answering, unlearned=excuse)
             time, spread[here] = answering.predict(alike.problem_size, alike.processors, alike.cpu, alike.bw)
-            error[here] = np.log(alike.time / time)
+            # Where settings are far from those learned, times may be too large or too small for a number.
+            error[here] = np.log(alike.time) - np.log(np.clip(time, *LIMITS))
         return error, spread
 
 
 def _gain(error: Floats, spread: Floats) -> Floats:
     """Log likelihood ratio of runs: as predicted, relative to arbitrary times."""
-    spread = np.hypot(spread, HABITS)
+    spread = np.minimum(np.hypot(spread, HABITS), ANYTHING)
     gain = np.log(ANYTHING / spread) - 0.5 * error**2 * (spread**-2.0 - ANYTHING**-2.0)
     return np.asarray(np.maximum(gain, WORST))
 

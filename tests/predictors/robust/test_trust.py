@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
@@ -63,6 +64,70 @@ def test_a_liar_is_not_believed_for_parameters_that_nobody_else_states(
     truth = [replace(run, extra=MappingProxyType({**run.extra, **steps})) for run in honest(40)]
     false = [replace(run, extra=MappingProxyType({**run.extra, **steps, **cells})) for run in lies(form, 40)]
     assert doubted([*truth, *false]) == {"eve"}
+
+
+#: Steps of honest users, which are taken by their logarithm or, where one is 0, relative to their range.
+STEPS = (10.0, 100.0, 1000.0), (0.0, 1.0, 2.0)
+
+
+def stating(run: Run, steps: float, levels: tuple[float, ...], **cells: str) -> Run:
+    """A run that takes longer the more steps it has."""
+    far = steps - 1.0 if 0.0 in levels else math.log10(steps) - 2.0
+    seconds = run.execution_time * math.exp(0.5 * far)
+    extra = {**run.extra, "parameter:steps": repr(steps), **cells}
+    return replace(run, execution_time=seconds, extra=MappingProxyType(extra))
+
+
+def unbounded(seed: int) -> tuple[list[Run], list[Run]]:
+    """Runs of honest users, and of one who goes beyond all bounds in two of seven cells, in all or half of the runs."""
+    rng, levels = np.random.default_rng(seed), STEPS[seed % 2]
+    users, factor = int(rng.integers(2, 6)), float(10.0 ** rng.choice([-30.0, -6.0, 6.0, 30.0]))
+    true = honest(users * int(rng.integers(4, 10)), seed=seed, users=users)
+    true = [stating(run, float(rng.choice(levels)), levels) for run in true]
+    wild = rng.choice(["N", "P", "bandwidth", "time", "steps", "other", "threads"], 2, replace=False)
+    share, slower, false = float(rng.choice([0.5, 1.0])), float(np.exp(rng.normal(0.0, 3.0))), []
+    for run in runs(int(rng.choice([4, 12, 30])), seed=100 + seed):
+        here, cells = (wild if rng.random() < share else wild[:0]).tolist(), {}
+        if "other" in here:
+            cells["parameter:other"] = repr(factor * float(rng.uniform(1.0, 3.0)))
+        if "threads" in here:
+            cells["threads"] = "64"
+        lie = stating(of("eve", run), float(rng.choice(levels)), levels, **cells)
+        if "steps" in here:
+            lie = replace(lie, extra=MappingProxyType({**lie.extra, "parameter:steps": repr(factor)}))
+        if "P" in here:
+            lie = replace(lie, processors=int(min(max(run.processors * factor, 1.0), 1e6)))
+        by = {"N": "problem_size", "bandwidth": "min_avg_avail_bw", "time": "execution_time"}
+        far: dict[str, Any] = {}
+        for name in sorted(by.keys() & {*here}):
+            far[by[name]] = float(np.clip(getattr(lie, by[name]) * factor, 1e-30, 1e30))
+        if here:
+            far["execution_time"] = slower * far.get("execution_time", lie.execution_time)
+        false.append(replace(lie, **far))
+    return true, false
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_a_user_states_no_other_is_distrusted(seed: int) -> None:
+    true, false = unbounded(seed)
+    assert doubted([*true, *false]) <= {"eve"}
+    assert doubted([*false, *true]) <= {"eve"}
+
+
+@pytest.mark.parametrize("cell", ["N", "P", "steps", "steps from 0"])
+def test_a_user_whose_runs_fit_is_believed_far_beyond_those_of_the_others(cell: str) -> None:
+    levels = STEPS[cell == "steps from 0"]
+    true = [stating(run, levels[k % 3], levels) for k, run in enumerate(honest(24))]
+    largest, counts = 400_000 if cell == "N" else 4_000, (16, 32) if cell == "P" else (1, 2, 4, 8)
+    steps = {"steps": 30_000.0, "steps from 0": 6.0}.get(cell, levels[1])
+    new = [stating(of("explorer", run), steps, levels) for run in runs(8, seed=5, largest=largest, counts=counts)]
+    assert doubted([*true, *new]) == frozenset()
+
+
+def test_one_of_very_many_users_is_recognised() -> None:
+    assert doubted([*honest(300, users=50), *lies("threefold", 20)]) == {"eve"}
+    each = [of(f"user{k}", run) for k, run in enumerate(runs(300))]
+    assert doubted([*each, *lies("threefold", 20)]) == {"eve"}
 
 
 def test_those_who_tell_the_truth_are_believed() -> None:
