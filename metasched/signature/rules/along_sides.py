@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,25 +45,29 @@ Stretch = tuple[Call, ...]
 
 
 @dataclass(frozen=True)
-class Partners:
-    """The partners of the processes of a role in one run, those of actions that all of them repeat only once.
+class Calls:
+    """The calls of the processes of a role in one run; those that all of them repeat, only once.
 
     Parameters
     ----------
     ranks : of the role.
-    peers : an array of shape (ranks, columns, 2), -1 for none.
+    peers : the partners, an array of shape (ranks, columns, 2), -1 for none.
     asked : how many partners the actions of a column have, an array of shape (columns,).
-    which : the column of each event, an array of shape (events,).
+    shapes : of each different call those of its actions, computation first.
+    columns : of each different call, -1 for none: what is computed at the end.
+    which : the different call that each is, in order, an array of shape (calls,).
     """
 
     ranks: Ints
     peers: Ints
     asked: Ints
+    shapes: tuple[tuple[int, ...], ...]
+    columns: tuple[int, ...]
     which: Ints
 
     @classmethod
-    def of(cls, trace: Trace, ranks: Ints) -> Partners:
-        """The partners of some ranks of a trace."""
+    def of(cls, trace: Trace, ranks: Ints, shapes: Ints, amounts: Flags) -> Calls:
+        """The calls of some ranks of a trace, from the shapes of their actions and which shapes are computations."""
         actions, which = np.unique(
             np.stack([trace.processes[rank] for rank in ranks.tolist()]), axis=1, return_inverse=True
         )
@@ -73,7 +78,22 @@ class Partners:
             if places := of_shape[shape]:
                 peers[action, : len(places)] = [table.numbers[action][place] for place in places]
         many = np.array([len(each) for each in of_shape], dtype=np.int64)
-        return cls(ranks, peers[actions], many[trace.shapes[actions[0]]], which.reshape(-1))
+        different: dict[tuple[tuple[int, ...], int], int] = {}
+        order: list[int] = []
+        before: tuple[int, ...] = ()
+        for column, shape, amount in zip(
+            which.reshape(-1).tolist(), shapes.tolist(), amounts[shapes].tolist(), strict=True
+        ):
+            before = (*before, shape)
+            if not amount:
+                order.append(different.setdefault((before, column), len(different)))
+                before = ()
+        if before:
+            order.append(different.setdefault((before, -1), len(different)))
+        return cls(
+            ranks, peers[actions], many[trace.shapes[actions[0]]], tuple(each for each, _ in different),
+            tuple(column for _, column in different), np.array(order, dtype=np.int64),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,15 +102,14 @@ class Seen:
 
     Parameters
     ----------
-    partners : of all of them.
+    calls : of all of them.
     shapes : of the actions of each of them, an array of shape (events,).
-    amounts, partnered : of each shape, whether it is a computation, and whether it has partners.
+    partnered : of each shape, whether it has partners.
     sides : of the grid.
     """
 
-    partners: Partners
+    calls: Calls
     shapes: Ints
-    amounts: Flags
     partnered: Flags
     sides: tuple[int, ...]
 
@@ -182,50 +201,50 @@ def holds(guard: str, length: int) -> bool:
     return bool(GUARDS[guard](np.array(float(length))))
 
 
-def _calls(seen: Seen) -> list[tuple[int, Call]]:
-    """Calls in order, each with the side that it goes along, -1 for none."""
-    ranks, found, asked = seen.partners.ranks, seen.partners.peers, seen.partners.asked
-    own = coordinates(ranks, seen.sides)
-    known = found >= 0
-    theirs = coordinates(np.where(known, found, 0), seen.sides)
-    shifts = np.stack(
-        [np.mod(at - mine[:, None, None], side) for at, mine, side in zip(theirs, own, seen.sides, strict=True)]
-    )
-    shifts[:, ~known] = 0
-    steady = np.all(shifts == shifts[:, :1], axis=(0, 1, 3)) & np.all(known == known[:1], axis=(0, 2))
-    first, here = shifts[:, 0], known[0]
-    moved = np.any(first > 0, axis=2)
-    directed = steady & (moved.sum(axis=0) == 1) & (asked > 0) & (here.sum(axis=1) == asked)
-    side = np.where(directed, np.argmax(moved, axis=0), -1).tolist()
-    calls: list[tuple[int, Call]] = []
-    before: list[int] = []
-    amounts = seen.amounts.tolist()
-    for column, shape in zip(seen.partners.which.tolist(), seen.shapes.tolist(), strict=True):
-        before.append(shape)
-        if amounts[shape]:
-            continue
-        dimension = side[column]
-        if dimension < 0:
-            calls.append((-1, Call(tuple(before))))
-        else:
-            length = seen.sides[dimension]
-            by = [int(each) for each in first[dimension, column, : asked[column]]]
-            calls.append((dimension, Call(tuple(before), tuple(b - length if 2 * b > length else b for b in by))))
-        before = []
-    if before:
-        calls.append((-1, Call(tuple(before))))
-    return calls
+class _Cut:
+    """Calls in order, cut where others follow than those along one side.
 
+    Parameters
+    ----------
+    seen : the calls.
 
-def _stretches(calls: Sequence[tuple[int, Call]]) -> list[tuple[int, Stretch]]:
-    """Calls along one side in a row together, others each by itself."""
-    found: list[tuple[int, Stretch]] = []
-    for side, call in calls:
-        if side >= 0 and found and found[-1][0] == side:
-            found[-1] = side, (*found[-1][1], call)
-        else:
-            found.append((side, (call,)))
-    return found
+    Attributes
+    ----------
+    directed : whether any goes along a side.
+    begins : where stretches begin: of calls along one side in a row together, others each by itself.
+    """
+
+    def __init__(self, seen: Seen) -> None:
+        calls, self.which = seen.calls, seen.calls.which
+        own, known = coordinates(calls.ranks, seen.sides), calls.peers >= 0
+        theirs = coordinates(np.where(known, calls.peers, 0), seen.sides)
+        shifts = np.stack(
+            [np.mod(at - mine[:, None, None], side) for at, mine, side in zip(theirs, own, seen.sides, strict=True)]
+        )
+        shifts[:, ~known] = 0
+        steady = np.all(shifts == shifts[:, :1], axis=(0, 1, 3)) & np.all(known == known[:1], axis=(0, 2))
+        first, here = shifts[:, 0], known[0]
+        moved = np.any(first > 0, axis=2)
+        goes = steady & (moved.sum(axis=0) == 1) & (calls.asked > 0) & (here.sum(axis=1) == calls.asked)
+        side = [*np.where(goes, np.argmax(moved, axis=0), -1).tolist(), -1]
+        #: Each different call, with the side that it goes along, -1 for none.
+        self.different: list[tuple[int, Call]] = []
+        for shapes, column in zip(calls.shapes, calls.columns, strict=True):
+            dimension, by = side[column], tuple[int, ...]()
+            if dimension >= 0:
+                length = seen.sides[dimension]
+                far = first[dimension, column, : calls.asked[column]].tolist()
+                by = tuple(each - length if 2 * each > length else each for each in far)
+            self.different.append((dimension, Call(shapes, by)))
+        sides = np.array([each for each, _ in self.different])[self.which]
+        self.directed = bool(np.any(sides >= 0))
+        self.begins = np.flatnonzero((sides < 0) | (np.diff(sides, prepend=-1) != 0))
+
+    def stretches(self) -> list[tuple[int, Stretch]]:
+        """The stretches, with the side that each goes along."""
+        calls = [self.different[each] for each in self.which.tolist()]
+        bounds = [*self.begins.tolist(), len(calls)]
+        return [(calls[begin][0], tuple(call for _, call in calls[begin:end])) for begin, end in pairwise(bounds)]
 
 
 def _shapes(stretch: Stretch) -> list[tuple[int, ...]]:
@@ -294,14 +313,17 @@ def program_along_sides(runs: Sequence[Seen]) -> Sided | None:
     full = [place for place, run in enumerate(runs) if min(run.sides) > 1]
     if not full:
         return None
-    parts = [_stretches(_calls(run)) for run in runs]
-    if not any(side >= 0 for side, _ in parts[full[0]]):
+    cuts = [_Cut(runs[full[0]])]
+    if not cuts[0].directed:
         return None
-    if any(len(parts[place]) != len(parts[full[0]]) for place in full):
-        return None
+    for place in full[1:]:
+        cuts.append(_Cut(runs[place]))
+        if cuts[-1].begins.size != cuts[0].begins.size:
+            return None
+    parts = [each.stretches() for each in cuts]
     numbers: dict[tuple[tuple[int, Stretch], ...], int] = {}
     symbols = []
-    for together in zip(*(parts[place] for place in full), strict=True):
+    for together in zip(*parts, strict=True):
         side = together[0][0]
         if any(each[0] != side for each in together) or (side < 0 and len({*together}) > 1):
             return None
@@ -343,13 +365,14 @@ def program_along_sides(runs: Sequence[Seen]) -> Sided | None:
             borrowed[number, guard, at] = other.side, (other.number, guarded[other.number][-1][0], begin)
     sided = _checked(_assembled(symbols, numbers, side_of, guarded, borrowed), runs)
     if sided is not None:
-        sided.astray = sum(_astray(run, part) for run, part in zip(runs, parts, strict=True))
+        parts += [_Cut(run).stretches() for place, run in enumerate(runs) if place not in full]
+        sided.astray = sum(_astray(runs[0].partnered, part) for part in parts)
     return sided
 
 
-def _astray(seen: Seen, parts: Sequence[tuple[int, Stretch]]) -> int:
+def _astray(partnered: Flags, parts: Sequence[tuple[int, Stretch]]) -> int:
     """How many calls with partners go along no side."""
-    return sum(bool(seen.partnered[call.shapes[-1]]) for side, stretch in parts if side < 0 for call in stretch)
+    return sum(bool(partnered[call.shapes[-1]]) for side, stretch in parts if side < 0 for call in stretch)
 
 
 def _assembled(

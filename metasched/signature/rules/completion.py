@@ -188,7 +188,8 @@ def completed(found: Incomplete, features: str, chosen: Mapping[int, Relation]) 
     # The largest run shows best in which order calls stand that no process of a smaller one makes together.
     for run, each in zip(reversed(runs), reversed(pairs), strict=True):
         merged = _Merged(run, each, keys, chosen, guide)
-        if not all(map(merged.add, _members(run, features))):
+        members = _members(run, features)
+        if not all(map(merged.as_often, members)) or not all(map(merged.add, members)):
             return None
         skips |= merged.skipped
         done = NumberedRun(merged.trace(), again, tags)
@@ -200,12 +201,12 @@ def completed(found: Incomplete, features: str, chosen: Mapping[int, Relation]) 
     return Completed(features, tuple(reversed(made)), tuple(shape for shape, _ in keys), chosen, waits)
 
 
-def _members(run: NumberedRun, features: str) -> Iterator[Ints]:
+def _members(run: NumberedRun, features: str) -> list[Ints]:
     """The processes of one role after another, on the line: those with one cell of its features."""
     by_cell: dict[tuple[int, ...], list[int]] = {}
     for rank, cell in enumerate(cells(features, "line", run.count)):
         by_cell.setdefault(cell, []).append(rank)
-    return iter([np.array(ranks) for ranks in by_cell.values()])
+    return [np.array(ranks) for ranks in by_cell.values()]
 
 
 class _Pairs:
@@ -277,6 +278,12 @@ class _Merged:
         #: How many requests each pair waits for.
         self.asked = np.array([own[0] if waits else 0.0 for own, waits in zip(numbers, waited, strict=True)])
         self.sequences: dict[int, Ints] = {}
+
+    def as_often(self, ranks: Ints) -> bool:
+        """Whether each call but waits is made equally often by all processes of a role whose partner exists."""
+        times = np.stack([np.bincount(self.symbol[self.pairs.at[rank]], minlength=len(self.calls)) for rank in ranks])
+        made = np.flatnonzero(times.any(axis=0) & ~self.waits).tolist()
+        return all(np.array_equal(each := times[:, symbol], self._valid(symbol, ranks) * each.max()) for symbol in made)
 
     def _valid(self, symbol: int, ranks: Ints) -> Flags:
         number, *labels = self.calls[symbol]

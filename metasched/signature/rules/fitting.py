@@ -319,7 +319,7 @@ def _best(
         )  # fmt: skip
         search = RoleSearch(rules, features, ends)
         try:
-            found = search.fit(seen)
+            found = search.fit(seen, score(best) if best is not None else -np.inf)
         except GivenUpError:
             found = None
             tried += MOST_TRIED // 2

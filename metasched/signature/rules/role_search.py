@@ -10,7 +10,7 @@ import numpy as np
 from metasched.arrays import Floats, Ints
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES
-from metasched.signature.rules.along_sides import Partners, Seen, Sided, program_along_sides
+from metasched.signature.rules.along_sides import Calls, Seen, Sided, program_along_sides
 from metasched.signature.rules.application import Application, Role, Rule
 from metasched.signature.rules.attributes import Attribute, shifted, turned_to
 from metasched.signature.rules.both_ends import BothEnds
@@ -106,14 +106,16 @@ class RoleSearch:
         #: Of programs, where their actions stand in each run.
         self.placed: dict[int, dict[int, Places]] = {}
 
-    def fit(self, seen: dict[Cell, dict[int, Ints]]) -> Fit | None:
+    def fit(self, seen: dict[Cell, dict[int, Ints]], least: float = -np.inf) -> Fit | None:
         """The rules of all roles; None where one has none.
 
         Parameters
         ----------
         seen : the ranks of each cell, by the place of the run.
+        least : the share of actions, of calls where times are measured, of which more have to follow rules.
         """
         roles: dict[Cell, Role] = {}
+        whole = whole_of([*dict.fromkeys(self.runs)])
         unruled: dict[str, Floats] = {}
         # Roles that every run shows come first: what they teach holds for those that few runs show.
         for cell in sorted(seen, key=lambda each: (-len(seen[each]), each)):
@@ -126,9 +128,14 @@ class RoleSearch:
                 return None
             for name, (events, seconds) in own.items():
                 add(unruled, name, events, seconds)
+            left = 1.0 - sum(
+                each[0] / whole[0] for name, each in unruled.items() if not self.search.timed or name not in AMOUNTS
+            )
+            # What the other roles are matters no more, but for whether the search ends with these.
+            if left <= least and self.search.divided and not self.along:
+                return None
         if self._arbitrary(roles, seen):
             return None
-        whole = whole_of([*dict.fromkeys(self.runs)])
         shares = {name: each / whole for name, each in sorted(unruled.items())}
         learned, topology = tuple(dict.fromkeys(run.count for run in self.runs)), self.search.topology
         for step in (across_steady_sides, dealt_in_one_way, told_apart):
@@ -158,7 +165,7 @@ class RoleSearch:
 
     def _role(self, cell: Cell, seen: dict[int, Ints]) -> Found | None:
         """The role by loops whose actions are the same at every turn; else, by what looks alike."""
-        sequences = [self.runs[place].sequences[self.runs[place].classes[ranks[0]]] for place, ranks in seen.items()]
+        sequences = [*self._sequences(seen).values()]
         # What the lengths of sides explain to the last call is no loop whose turns differ from count to count, unless
         # that loop holds every call that there is but once, as over the bits of a rank.
         longer = len({sequence.size for sequence in sequences}) > 1
@@ -201,9 +208,7 @@ class RoleSearch:
         return plainer
 
     def _role_by(self, cell: Cell, seen: dict[int, Ints], precisely: bool) -> Found | None:
-        sequences = {
-            place: self.runs[place].sequences[self.runs[place].classes[ranks[0]]] for place, ranks in seen.items()
-        }
+        sequences = self._sequences(seen)
         trees = {
             place: self._by_turns(place, seen[place], sequence) if precisely else folded(sequence)
             for place, sequence in sequences.items()
@@ -234,24 +239,25 @@ class RoleSearch:
         self.placed[id(program)] = places
         return Role(cell, program, tuple(rules), tuple(each for each in counts if each is not None)), unruled
 
+    def _sequences(self, seen: dict[int, Ints]) -> dict[int, Ints]:
+        """The shapes of the actions of a role, the same for all of its processes, by the place of the run."""
+        return {place: self.runs[place].sequences[self.runs[place].classes[ranks[0]]] for place, ranks in seen.items()}
+
     def _along_sides(self, cell: Cell, seen: dict[int, Ints]) -> Found | None:
         """The role by what is done along each side of a grid, where that depends on the side's length."""
         amounts = np.array([shape.name in AMOUNTS for shape in self.shapes])
         partnered = np.array([bool(shape.peers) for shape in self.shapes])
         best: tuple[str, Sided] | None = None
-        partners = {
-            place: Partners.of(self.runs[place].trace, ranks[spread(ranks.size, RANKS)])
+        sequences = self._sequences(seen)
+        calls = {
+            place: Calls.of(self.runs[place].trace, ranks[spread(ranks.size, RANKS)], sequences[place], amounts)
             for place, ranks in seen.items()
         }
         for topology in self.search.topologies:
             sides = {place: TOPOLOGIES[topology](self.runs[place].count) for place in seen}
             if len(sides[min(sides)]) < 2:
                 continue
-            runs = []
-            for place, ranks in seen.items():
-                run = self.runs[place]
-                sequence = run.sequences[run.classes[ranks[0]]]
-                runs.append(Seen(partners[place], sequence, amounts, partnered, sides[place]))
+            runs = [Seen(calls[place], sequences[place], partnered, sides[place]) for place in seen]
             sided = program_along_sides(runs)
             if sided is not None and (best is None or sided.astray < best[1].astray):
                 best = topology, sided
