@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -21,14 +21,16 @@ from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import FOLDED
 from metasched.signature.rules.both_ends import BothEnds
 from metasched.signature.rules.completion import Completed, Incomplete, completed, related
-from metasched.signature.rules.expanding import expanded, lines, sound
+from metasched.signature.rules.expanding import expanded, lines, positions, sound
 from metasched.signature.rules.fits import Fit, Irregular, add, shares_by_name
 from metasched.signature.rules.irregular import statistical
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
+from metasched.signature.rules.open_choices import open_choices
 from metasched.signature.rules.origins import origins
+from metasched.signature.rules.received_bytes import by_rules, without
 from metasched.signature.rules.reporting import alike_counts, possible_counts
 from metasched.signature.rules.role_search import RoleSearch
-from metasched.signature.rules.roles import TREES, Cell, candidates, different_cells
+from metasched.signature.rules.roles import TREES, Cell, candidates, cells, different_cells
 from metasched.signature.rules.rule_search import GivenUpError, RuleSearch, UndecidedError
 from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
 from metasched.signature.traces.message_order import in_order
@@ -379,7 +381,48 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
         for name in sorted({*found.unruled, *wrong})
     }
     left = max(1.0 - float(sum(each[0] for each in unruled.values())), 0.0)
-    return Fit(found.application, left, *shares_by_name(unruled))
+    return _received_as_sent(Fit(found.application, left, *shares_by_name(unruled)), runs)
+
+
+def _received_as_sent(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
+    """What was found, without rules of received bytes by which larger runs receive others than are sent.
+
+    Few runs have some rule by chance. Bytes that follow no rule are received as they are sent. What the runs leave open
+    is said instead.
+    """
+    each = found.application
+
+    def differ(actions: Collection[tuple[Cell, int]], counts: Sequence[int]) -> bool:
+        other = without(each, actions)
+        try:
+            return any([*lines(expanded(each, n))] != [*lines(expanded(other, n))] for n in counts)
+        except InputError:  # no rules hold there
+            return False
+
+    ruled = by_rules(each)
+    larger = [
+        n
+        for n in (possible_counts(each, _like_larger(each.learned, each.topology)) if ruled else ())
+        if _reaches(each.features, each.topology, [n], {*each.roles})
+        and differ(ruled, [n])
+        and not open_choices(each, [n])
+    ]
+    others = [one for one in ruled if differ([one], larger) and not differ([one], each.learned)] if larger else []
+    if not others:
+        return found
+    whole = whole_of(runs)
+    unruled = {name: np.array([share, found.times[name]]) for name, share in found.unruled.items()}
+    for run in runs:
+        for rank, cell in enumerate(cells(each.features, each.topology, run.count)):
+            for leaf in (number for of, number in others if of == cell):
+                at = positions(each, each.roles[cell], rank, run.count)[0].leaf(leaf)[0]
+                # Of calls whose partner does not exist there are fewer.
+                at = at[at < run.trace.processes[rank].size]
+                name = each.shapes[each.roles[cell].program.leaves[leaf].shape].name
+                seconds = float(run.seconds[run.trace.processes[rank][at]].sum())
+                add(unruled, name, at.size / whole[0], seconds / whole[1])
+    left = max(1.0 - float(sum(share[0] for share in unruled.values())), 0.0)
+    return Fit(without(each, others), left, *shares_by_name(unruled))
 
 
 def _given_back(made: Trace, true: Trace, one: int, other: int) -> bool:

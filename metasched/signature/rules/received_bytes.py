@@ -6,27 +6,37 @@ what was sent ends a replay (MPI_ERR_TRUNCATE). Senders keep theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import numpy as np
 
 from metasched.arrays import Ints
+from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Rule
-from metasched.signature.rules.attributes import Attribute
+from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.number_rules import regression
+from metasched.signature.rules.roles import Cell, cells
+from metasched.signature.rules.samples import Samples
 from metasched.signature.traces.actions import TYPE_BYTES, Shape
 from metasched.signature.traces.exchanges import RECEIVES, SENDS, Operation, exchanges
 from metasched.signature.traces.trace import Trace
 
 #: Where actions that receive have the number of what they receive; its type stands at their end.
 RECEIVED = 2
+#: Loops around an action that its rule may ask for.
+MOST_LOOPS = 10
 #: Numbers an action of a shape and its numbers.
 Numbered = Callable[[Shape, tuple[float, ...]], int]
 
 
 def without_rule(shape: Shape, rule: Rule) -> bool:
     """Whether an action receives bytes that follow no rule."""
-    receives = shape.name.lower() in (*RECEIVES, "sendrecv")
-    return receives and shape.numbers > RECEIVED and not rule.numbers[RECEIVED].ruled
+    return _receives(shape) and not rule.numbers[RECEIVED].ruled
+
+
+def _receives(shape: Shape) -> bool:
+    return shape.name.lower() in (*RECEIVES, "sendrecv") and shape.numbers > RECEIVED
 
 
 def in_doubt(application: Application) -> bool:
@@ -46,6 +56,51 @@ def in_doubt(application: Application) -> bool:
         elif name in SENDS or name in RECEIVES:
             ends.add(numbers[RECEIVED:])
     return len(ends) > 1
+
+
+def by_rules(application: Application) -> list[tuple[Cell, int]]:
+    """Which actions receive bytes by rules that no action sends any by: of what role, and its number."""
+    ends: dict[bool, dict[tuple[Cell, int], set[Attribute]]] = {True: {}, False: {}}
+    for cell, role in application.roles.items():
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            shape = application.shapes[leaf.shape]
+            name = shape.name.lower()
+            for receives in (True, False):
+                if _receives(shape) if receives else name in SENDS or name == "sendrecv":
+                    of = rule.numbers[0 if name == "sendrecv" and not receives else RECEIVED]
+                    ends[receives][cell, leaf.number] = {part for part in of.parts() if not part.table}
+    sent = set[Attribute]().union(*ends[False].values())
+    return [action for action, rules in ends[True].items() if rules - sent and all(each.ruled for each in rules)]
+
+
+def without(application: Application, actions: Collection[tuple[Cell, int]]) -> Application:
+    """The application in which the bytes that some actions receive follow no rule.
+
+    Those that are a part of what their partner has keep it.
+    """
+
+    def rule(cell: Cell, at: int, of: Rule) -> Rule:
+        if (cell, at) not in actions:
+            return of
+        means: dict[int, float] = {}
+        for n in application.learned:
+            env = {"n": np.full(1, float(n)), "r": np.arange(n, dtype=np.float64)}
+            env |= {f"{name}{depth}": np.full(1, float(name == "c")) for name in "ic" for depth in range(MOST_LOOPS)}
+            own = [each == cell for each in cells(application.features, application.topology, n)]
+            try:
+                values = of.numbers[RECEIVED](with_grid(env, TOPOLOGIES[application.topology](n)), n)
+            except KeyError:  # it asks for its partner
+                return of
+            if any(own):
+                means[n] = float(np.broadcast_to(values, n)[own].mean())
+        law = regression(Samples(np.array([*means]), {}, 0, application.topology), np.array([*means.values()]))
+        return replace(of, numbers=(*of.numbers[:RECEIVED], law, *of.numbers[RECEIVED + 1 :]))
+
+    roles = {
+        cell: replace(role, rules=tuple(rule(cell, at, of) for at, of in enumerate(role.rules)))
+        for cell, role in application.roles.items()
+    }
+    return replace(application, roles=roles)
 
 
 def as_sent(trace: Trace, loose: Ints, numbered: Numbered) -> Trace:

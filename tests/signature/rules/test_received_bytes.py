@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metasched.signature.rules.expanding import sampled, sound
+from metasched.signature.rules.expanding import expanded, lines, sampled, sound
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.received_bytes import as_sent
 from metasched.signature.traces.actions import NULL, TYPE_BYTES, Shape
@@ -196,3 +196,28 @@ def test_receives_get_what_is_sent_to_them_in_turn_and_keep_their_bytes_where_no
         ["send 1 1 9 6", "compute 5", "send 1 2 500 6", "send 1 1 8 6"],
         ["irecv 0 1 9 6", "irecv 0 2 70 6", "irecv 0 1 1 0", "irecv 0 1 2 0", f"recv {NULL} 1 70 6", "waitall 4"],
     ]
+
+
+@pytest.mark.parametrize("counts", [(4, 8, 16), (6, 12, 20)])
+def test_pieces_of_a_ring_are_received_as_they_are_sent_where_few_runs_have_a_rule_by_chance(
+    counts: tuple[int, ...],
+) -> None:
+    # All but the last have as many: by rules that hold in few runs the first one would get too much.
+    def run(n: int) -> Trace:
+        most = -(-1000 // n)
+
+        def piece(rank: int) -> int:
+            return 8 * max(min(most, 1000 - rank % n * most), 0)
+
+        def turn(rank: int) -> list[Action]:
+            messages: list[Action] = [
+                ("irecv", ((rank - 1) % n, 1, piece(rank - 1), 6)), ("isend", ((rank + 1) % n, 1, piece(rank), 6)),
+            ]  # fmt: skip
+            return [("compute", (1e9 / n,)), *messages, ("waitall", (2,)), ("allreduce", (8, 1, 6))]
+
+        return trace_of({rank: [("init", ()), *3 * turn(rank), ("finalize", ())] for rank in range(n)})
+
+    found = fit([run(n) for n in counts])
+    assert {*found.unruled} == {"irecv"}
+    for n in (32, 64):
+        assert [*lines(expanded(found.application, n))] == [*lines(run(n))]
