@@ -19,6 +19,7 @@ from metasched.predictors.memory.learned_state import at_least_one
 from metasched.predictors.memory.representable import representable
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.robust.state import RobustState
 from metasched.records import InputError, Prediction, Request, Run, Settings
 
 #: Own runs from which on a platform borrows no more, and runs from which on others may borrow from it.
@@ -86,6 +87,8 @@ class PlatformsPredictor(ByColumns):
     def __init__(self, application: str, models: Mapping[str, RobustPredictor] | None = None) -> None:
         self.application = application
         self.models = dict(models or {})
+        self._taught: list[RobustState] = []
+        self._borrowing: dict[str, RobustPredictor] = {}
 
     @property
     def cluster(self) -> str:
@@ -116,9 +119,14 @@ class PlatformsPredictor(ByColumns):
         own = self.models.get(platform)
         if own is not None and len(own.window) >= ENOUGH:
             return own
-        borrowing = borrower(self.application, platform, self.models)
-        if borrowing is not None:
-            return borrowing.fit(own.teaching if own is not None else ())
+        # A borrowing predictor is fitted once for all that is asked until a model learns.
+        taught = [model.state for model in self.models.values()]
+        if [*map(id, taught)] != [*map(id, self._taught)]:
+            self._taught, self._borrowing = taught, {}
+        if platform not in self._borrowing and (made := borrower(self.application, platform, self.models)) is not None:
+            self._borrowing[platform] = made.fit(own.teaching if own is not None else ())
+        if platform in self._borrowing:
+            return self._borrowing[platform]
         if own is None:
             raise InputError(f"no platform has {LENDS} runs of {self.application} to predict from on {platform}")
         return own

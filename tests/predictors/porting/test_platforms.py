@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -55,6 +56,25 @@ def test_before_any_run_the_interval_is_wide_and_honest(known: PlatformsPredicto
     assert 5.0 < width < 60.0
     assert own.high / own.low < 1.5
     assert "0 runs on new: runs on old, slow are used too" in said[0].warnings[0]
+
+
+def test_a_platform_that_borrows_is_fitted_again_only_once_a_model_has_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned, more, fits, fit = [*on("old", 8), *on("slow", 12, 1)], on("old", 1, 4)[0], [], RobustPredictor.fit
+
+    def counted(self: RobustPredictor, taught: Iterable[Run]) -> RobustPredictor:
+        fits.append(self.cluster)
+        return fit(self, taught)
+
+    predictor = PlatformsPredictor("made").fit(learned)
+    monkeypatch.setattr(RobustPredictor, "fit", counted)
+    asked = [run.request for run in on("slow", 3, 7)]
+    before = [predictor.predict(request) for request in asked]
+    predictor.predict_many([500.0], [4], [0.9], [90.0])
+    assert fits == ["slow"]
+    predictor.learn(more)
+    after = [predictor.predict(request) for request in asked]
+    assert fits == ["slow", "slow"]
+    assert after == [PlatformsPredictor("made", predictor.models).predict(request) for request in asked] != before
 
 
 @pytest.mark.parametrize(("count", "error"), [(1, 0.15), (3, 0.10)])
