@@ -15,7 +15,8 @@ from metasched.signature.computation.instruction_groups import ALIKE, Placement,
 from metasched.signature.computation.instruction_table import drifting, instruction_table
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.expanding import expanded
-from metasched.signature.rules.fitting import Fit, fit
+from metasched.signature.rules.fits import Fit
+from metasched.signature.rules.fitting import fit
 from metasched.signature.traces.phases import Machine
 from metasched.signature.traces.trace import Trace, trace_of
 

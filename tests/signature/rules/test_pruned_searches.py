@@ -13,7 +13,7 @@ from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE, LEVELS, Placement, profiled
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES, different, dimensions_of
-from metasched.signature.rules import fitting, rank_rules
+from metasched.signature.rules import rank_rules, whole_programs
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.both_ends import BothEnds
@@ -66,14 +66,14 @@ def run(program: Program, n: int) -> Trace:
 
 def test_relations_on_the_line_are_tried_once_for_all_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = [run(bitonic, n) for n in COUNTS]
-    grids = sorted(different([*COUNTS]), key=dimensions_of)[: fitting.MOST_LINES]
-    assert len(grids) == fitting.MOST_LINES
+    grids = sorted(different([*COUNTS]), key=dimensions_of)[: whole_programs.MOST_LINES]
+    assert len(grids) == whole_programs.MOST_LINES
     assert [{*each.values()} for each in related(Incomplete(traces), grids)] == [{Relation("line", "flip")}]
     asked: list[str] = []
-    plain = fitting.completed
-    monkeypatch.setattr(fitting, "completed", lambda *of: asked.append(of[1]) or plain(*of))  # type: ignore[func-returns-value]
-    fitting._completed(traces, timed=True)
-    assert asked == [*fitting.COMPLETED]
+    plain = whole_programs.completed
+    monkeypatch.setattr(whole_programs, "completed", lambda *of: asked.append(of[1]) or plain(*of))  # type: ignore[func-returns-value]
+    whole_programs.completed_program(traces, timed=True)
+    assert asked == [*whole_programs.COMPLETED]
 
 
 def test_relations_along_the_sides_of_grids_are_each_tried() -> None:
@@ -129,16 +129,16 @@ def test_a_message_between_known_roles_is_refused_before_the_others_are_known() 
 
 def test_computations_get_no_rules_where_messages_refute_the_roles(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[bool] = []
-    plain = fitting._best
+    plain = whole_programs._best
 
     def noted(*of: object, calls_only: bool = False, **more: object) -> object:
         looked_at.append(calls_only)
         return plain(*of, calls_only=calls_only, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fitting, "_best", noted)
-    some = fitting.candidates
-    monkeypatch.setattr(fitting, "candidates", lambda topologies: some(topologies)[:8])
-    assert fitting._others([run(bitonic, n) for n in COUNTS], timed=True) is None
+    monkeypatch.setattr(whole_programs, "_best", noted)
+    some = whole_programs.candidates
+    monkeypatch.setattr(whole_programs, "candidates", lambda topologies: some(topologies)[:8])
+    assert whole_programs.other_roles([run(bitonic, n) for n in COUNTS], timed=True) is None
     assert looked_at
     assert all(looked_at)
 
