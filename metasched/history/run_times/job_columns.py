@@ -35,7 +35,7 @@ class LastJobs:
         self._columns = np.empty((ROWS, 2))
 
     def add(self, job: Sequence[float]) -> None:
-        """Add the newest job."""
+        """Add the newest job, by the rows of its column; the oldest may be forgotten for it."""
         size = self._columns.shape[1]
         if self._count == size:
             if size < 2 * self._most:
@@ -50,7 +50,7 @@ class LastJobs:
 
     @property
     def columns(self) -> Floats:
-        """The jobs, shape (rows, jobs)."""
+        """The last jobs, a view of shape (rows, jobs)."""
         return self._columns[:, max(0, self._count - self._most) : self._count]
 
 
