@@ -15,8 +15,9 @@ from metasched.arrays import Ints
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Rule
 from metasched.signature.rules.attributes import Attribute, with_grid
+from metasched.signature.rules.members import members_of
 from metasched.signature.rules.number_rules import regression
-from metasched.signature.rules.roles import Cell, cells
+from metasched.signature.rules.roles import Cell
 from metasched.signature.rules.samples import Samples
 from metasched.signature.traces.actions import TYPE_BYTES, Shape
 from metasched.signature.traces.exchanges import RECEIVES, SENDS, Operation, exchanges
@@ -78,21 +79,20 @@ def without(application: Application, actions: Collection[tuple[Cell, int]]) -> 
 
     Those that are a part of what their partner has keep it.
     """
+    members = members_of(application)
 
     def rule(cell: Cell, at: int, of: Rule) -> Rule:
         if (cell, at) not in actions:
             return of
         means: dict[int, float] = {}
-        for n in application.learned:
-            env = {"n": np.full(1, float(n)), "r": np.arange(n, dtype=np.float64)}
+        for n, own in members[cell].items():
+            env = {"n": np.full(1, float(n)), "r": np.array(own, dtype=np.float64)}
             env |= {f"{name}{depth}": np.full(1, float(name == "c")) for name in "ic" for depth in range(MOST_LOOPS)}
-            own = [each == cell for each in cells(application.features, application.topology, n)]
             try:
                 values = of.numbers[RECEIVED](with_grid(env, TOPOLOGIES[application.topology](n)), n)
             except KeyError:  # it asks for its partner
                 return of
-            if any(own):
-                means[n] = float(np.broadcast_to(values, n)[own].mean())
+            means[n] = float(np.mean(values))
         law = regression(Samples(np.array([*means]), {}, 0, application.topology), np.array([*means.values()]))
         return replace(of, numbers=(*of.numbers[:RECEIVED], law, *of.numbers[RECEIVED + 1 :]))
 

@@ -21,13 +21,14 @@ from metasched.signature.rules.completion import Completed, Incomplete, complete
 from metasched.signature.rules.expanding import expanded, lines, positions
 from metasched.signature.rules.fits import Fit, add, shares_by_name
 from metasched.signature.rules.larger_runs import grows, holds, larger_counts, like_larger, reaches, shared
+from metasched.signature.rules.members import members_of
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
 from metasched.signature.rules.open_choices import open_choices
 from metasched.signature.rules.origins import origins
 from metasched.signature.rules.received_bytes import by_rules, without
 from metasched.signature.rules.reporting import possible_counts
 from metasched.signature.rules.role_search import RoleSearch
-from metasched.signature.rules.roles import TREES, Cell, candidates, cells, different_cells
+from metasched.signature.rules.roles import TREES, Cell, candidates, different_cells
 from metasched.signature.rules.rule_search import GivenUpError, RuleSearch, UndecidedError
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.trace import Trace
@@ -273,15 +274,17 @@ def _received_as_sent(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
         return found
     whole = whole_of(runs)
     unruled = {name: np.array([share, found.times[name]]) for name, share in found.unruled.items()}
-    for run in runs:
-        for rank, cell in enumerate(cells(each.features, each.topology, run.count)):
-            for leaf in (number for of, number in others if of == cell):
-                at = positions(each, each.roles[cell], rank, run.count)[0].leaf(leaf)[0]
+    members = members_of(each)
+    for cell, leaf in others:
+        role = each.roles[cell]
+        name = each.shapes[role.program.leaves[leaf].shape].name
+        for run in runs:
+            for rank in members[cell].get(run.count, ()):
+                process = run.trace.processes[rank]
+                at = positions(each, role, rank, run.count)[0].leaf(leaf)[0]
                 # Of calls whose partner does not exist there are fewer.
-                at = at[at < run.trace.processes[rank].size]
-                name = each.shapes[each.roles[cell].program.leaves[leaf].shape].name
-                seconds = float(run.seconds[run.trace.processes[rank][at]].sum())
-                add(unruled, name, at.size / whole[0], seconds / whole[1])
+                at = at[at < process.size]
+                add(unruled, name, at.size / whole[0], float(run.seconds[process[at]].sum()) / whole[1])
     left = max(1.0 - float(sum(share[0] for share in unruled.values())), 0.0)
     return Fit(without(each, others), left, *shares_by_name(unruled))
 
