@@ -40,6 +40,16 @@ def _receives(shape: Shape) -> bool:
     return shape.name.lower() in (*RECEIVES, "sendrecv") and shape.numbers > RECEIVED
 
 
+def sends_without_rule(application: Application) -> bool:
+    """Whether an action sends bytes that follow no rule."""
+    return any(
+        not rule.numbers[0 if name == "sendrecv" else RECEIVED].ruled
+        for role in application.roles.values()
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True)
+        if (name := application.shapes[leaf.shape].name.lower()) in SENDS or name == "sendrecv"
+    )
+
+
 def in_doubt(application: Application) -> bool:
     """Whether bytes that follow no rule may be received otherwise than they are sent, as far as the rules tell."""
     leaves = [
@@ -132,6 +142,19 @@ def as_sent(trace: Trace, loose: Ints, numbered: Numbered) -> Trace:
     for process, places, actions in zip(processes, at, split, strict=True):
         process[places] = actions
     return Trace(table, tuple(processes))
+
+
+def received_as_sent(trace: Trace, actions: Ints) -> bool:
+    """Whether what some actions receive is what is sent to them, not a buffer for more, say.
+
+    Parameters
+    ----------
+    actions : by number.
+    """
+    known = {key: action for action, key in enumerate(zip(trace.table.shape, trace.table.numbers, strict=True))}
+    shapes = {shape: number for number, shape in enumerate(trace.table.shapes)}
+    made = as_sent(trace, actions, lambda shape, numbers: known.get((shapes[shape], numbers), -1))
+    return all(map(np.array_equal, made.processes, trace.processes))
 
 
 def _is_end(shape: Shape, numbers: tuple[float, ...], count: int) -> bool:

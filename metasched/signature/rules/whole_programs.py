@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from metasched.arrays import Floats
+from metasched.arrays import Floats, Ints
 from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE
 from metasched.signature.equations.topologies import TOPOLOGIES, different, dimensions_of
@@ -25,7 +25,7 @@ from metasched.signature.rules.members import members_of
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
 from metasched.signature.rules.open_choices import open_choices
 from metasched.signature.rules.origins import origins
-from metasched.signature.rules.received_bytes import by_rules, without
+from metasched.signature.rules.received_bytes import by_rules, received_as_sent, sends_without_rule, without
 from metasched.signature.rules.reporting import possible_counts
 from metasched.signature.rules.role_search import RoleSearch
 from metasched.signature.rules.roles import TREES, Cell, candidates, different_cells
@@ -249,10 +249,22 @@ def _checked(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
 def _received_as_sent(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
     """What was found, without rules of received bytes by which larger runs receive others than are sent.
 
-    Few runs have some rule by chance. Bytes that follow no rule are received as they are sent. What the runs leave open
-    is said instead.
+    Few runs have some rule by chance, of bytes that follow none where they are sent as well. Bytes that follow no rule
+    are received as they are sent. What the runs leave open is said instead, but no choice makes bytes equal to others
+    that follow no rule.
     """
-    each = found.application
+    each, members = found.application, members_of(found.application)
+
+    def of_runs(cell: Cell, leaf: int) -> list[tuple[NumberedRun, Ints]]:
+        """The actions of a call, of one process of a run after another."""
+        made = []
+        for run in runs:
+            for rank in members[cell].get(run.count, ()):
+                process = run.trace.processes[rank]
+                at = positions(each, each.roles[cell], rank, run.count)[0].leaf(leaf)[0]
+                # Of calls whose partner does not exist there are fewer.
+                made.append((run, process[at[at < process.size]].astype(np.int64)))
+        return made
 
     def differ(actions: Collection[tuple[Cell, int]], counts: Sequence[int]) -> bool:
         other = without(each, actions)
@@ -261,32 +273,35 @@ def _received_as_sent(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
         except InputError:  # no rules hold there
             return False
 
-    ruled = by_rules(each)
+    ruled, unsaid = by_rules(each), sends_without_rule(each)
     larger = [
         n
         for n in (possible_counts(each, like_larger(each.learned, each.topology)) if ruled else ())
         if reaches(each.features, each.topology, [n], {*each.roles})
         and differ(ruled, [n])
-        and not open_choices(each, [n])
+        and (unsaid or not open_choices(each, [n]))
     ]
-    others = [one for one in ruled if differ([one], larger) and not differ([one], each.learned)] if larger else []
+    others = {one: of_runs(*one) for one in ruled if differ([one], larger)} if larger else {}
+    others = {one: made for one, made in others.items() if _as_sent(made)}
     if not others:
         return found
     whole = whole_of(runs)
     unruled = {name: np.array([share, found.times[name]]) for name, share in found.unruled.items()}
-    members = members_of(each)
-    for cell, leaf in others:
-        role = each.roles[cell]
-        name = each.shapes[role.program.leaves[leaf].shape].name
-        for run in runs:
-            for rank in members[cell].get(run.count, ()):
-                process = run.trace.processes[rank]
-                at = positions(each, role, rank, run.count)[0].leaf(leaf)[0]
-                # Of calls whose partner does not exist there are fewer.
-                at = at[at < process.size]
-                add(unruled, name, at.size / whole[0], float(run.seconds[process[at]].sum()) / whole[1])
+    for (cell, leaf), made in others.items():
+        name = each.shapes[each.roles[cell].program.leaves[leaf].shape].name
+        for run, actions in made:
+            add(unruled, name, actions.size / whole[0], float(run.seconds[actions].sum()) / whole[1])
     left = max(1.0 - float(sum(share[0] for share in unruled.values())), 0.0)
     return Fit(without(each, others), left, *shares_by_name(unruled))
+
+
+def _as_sent(made: Sequence[tuple[NumberedRun, Ints]]) -> bool:
+    """Whether what some actions receive is what was sent to them."""
+    by_run: dict[int, list[Ints]] = {}
+    for run, actions in made:
+        by_run.setdefault(run.count, []).append(actions)
+    traces = {run.count: run.trace for run, _ in made}
+    return all(received_as_sent(traces[n], np.unique(np.concatenate(each))) for n, each in by_run.items())
 
 
 def _given_back(made: Trace, true: Trace, one: int, other: int) -> bool:

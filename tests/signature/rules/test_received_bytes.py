@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metasched.signature.rules.expanding import expanded, lines, sampled, sound
@@ -139,6 +139,8 @@ def test_each_message_is_received_as_long_as_it_was_sent(program: Callable[[int]
 
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(1, 10**6), program=st.sampled_from(PROGRAMS[:3]), count=st.integers(5, 40))
+@example(seed=1614, program=line, count=5)
+@example(seed=5105, program=line, count=5)
 def test_drawn_bytes_are_received_as_they_were_sent(
     seed: int, program: Callable[[int, int], Trace], count: int
 ) -> None:
@@ -221,3 +223,20 @@ def test_pieces_of_a_ring_are_received_as_they_are_sent_where_few_runs_have_a_ru
     assert {*found.unruled} == {"irecv"}
     for n in (32, 64):
         assert [*lines(expanded(found.application, n))] == [*lines(run(n))]
+
+
+def test_buffers_that_hold_more_than_is_sent_keep_their_rule() -> None:
+    def run(n: int) -> Trace:
+        sizes, room = drawn(3, n), 20000 + 4096 // n
+
+        def whole(rank: int) -> list[Action]:
+            step: list[Action] = [("isend", ((rank + 1) % n, 1, sizes[rank][0], BYTE))]
+            step += [("recv", ((rank - 1) % n, 1, room, BYTE)), ("waitall", (1,))]
+            return [("init", ()), *(step * 3), ("finalize", ())]
+
+        return trace_of({rank: whole(rank) for rank in range(n)})
+
+    found = fit([run(n) for n in COUNTS])
+    assert {*found.unruled} == {"isend"}
+    made = [call.split() for process in lines(expanded(found.application, 32)) for call in process]
+    assert {int(call[3]) for call in made if call[0] == "recv"} == {20000 + 4096 // 32}
