@@ -23,9 +23,10 @@ class BoundJob:
     number : its number for the scheduler.
     placement : the uid of the placement that its comment names.
     nodes : names of the nodes.
-    partition : the scheduler's name of the partition.
+    partition : the scheduler's name of the partition, or of several that it waits for, joined by commas.
     waited : how long it has waited (s).
     time_limit : what it may run now (s), infinite without a limit, 0 where that is not known.
+    most_nodes : how many nodes it may have now, None where that is not known.
     """
 
     number: str
@@ -34,6 +35,7 @@ class BoundJob:
     partition: str
     waited: float
     time_limit: float = 0.0
+    most_nodes: int | None = None
 
 
 @runtime_checkable

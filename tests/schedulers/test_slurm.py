@@ -791,7 +791,7 @@ def scontrol(commands: Path, kind: str, partitions: str = "", enforced: str = "a
 
 
 BOUND = {"JobID": "5", "ReqNodes": "n[1-2]", "Partition": "racka", "SubmitTime": "100", "TimeLimit": "10:00",
-         "Comment": "metasched:app=cg,n=5,placement=0a"}  # fmt: skip
+         "MaxNodes": "2", "Comment": "metasched:app=cg,n=5,placement=0a"}  # fmt: skip
 
 
 def test_jobs_that_wait_for_the_nodes_of_a_placement_are_told_of_and_no_others(commands: Path) -> None:
@@ -801,7 +801,7 @@ def test_jobs_that_wait_for_the_nodes_of_a_placement_are_told_of_and_no_others(c
     (job,) = SlurmSource("c").bound()
     assert (job.number, job.placement, job.nodes, job.partition) == ("5", "0a", frozenset({"n1", "n2"}), "racka")
     assert job.waited > 1e9
-    assert job.time_limit == 600.0
+    assert (job.time_limit, job.most_nodes) == (600.0, 2)
 
 
 @pytest.mark.parametrize(("told", "limit"), [("1-00:00:00", 86_400.0), ("UNLIMITED", math.inf), ("INVALID", 0.0)])

@@ -113,3 +113,30 @@ def test_a_job_whose_user_named_its_nodes_stays_bound(slurm: Slurm) -> None:
         time.sleep(7.0)
         assert slurm.job(own.job)["ReqNodeList"] == BEST
         slurm.run("scancel", str(own.job))
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("Partition=old", {"Partition": "old"}),
+        ("Partition=old,new", {"Partition": "old,new"}),
+        ("NumNodes=1-3", {"NumNodes": "1-3"}),
+        ("Name=changed", {"Partition": "new,old", "NumNodes": "1-4"}),
+    ],
+)
+def test_what_a_user_changes_of_a_job_that_waits_stays_when_it_is_let_go(
+    words: str, kept: dict[str, str], slurm: Slurm
+) -> None:
+    slurm.stand_still()
+    job = slurm.sbatch("-n2", "--comment=metasched:app=cg,n=500").job
+    try:
+        before = slurm.job(job)
+        assert (before["Partition"], before["NumNodes"], before["TimeLimit"]) == ("new", "1-1", "00:01:00")
+        slurm.run("scontrol", "update", f"JobId={job}", words)
+        slurm.wait(lambda: slurm.job(job)["ReqNodeList"] == "(null)", 30.0)
+        after = slurm.job(job)
+        assert {name: after[name] for name in kept} == kept
+        assert after["TimeLimit"] == "00:05:00"
+    finally:
+        slurm.run("scancel", str(job))
+        slurm.stand_still(still=False)

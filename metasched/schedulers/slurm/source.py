@@ -275,8 +275,9 @@ class SlurmSource(CommandCluster):
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
         rows = self._commands.table(
-            ("JobID", "ReqNodes", "Partition", "SubmitTime", "TimeLimit", "Comment"), "squeue", "--states=pending"
-        )
+            ("JobID", "ReqNodes", "Partition", "SubmitTime", "TimeLimit", "MaxNodes", "Comment"), "squeue",
+            "--states=pending",
+        )  # fmt: skip
         now, found = time.time(), []
         for row in rows:
             placement = placement_in(row["Comment"])
@@ -288,7 +289,8 @@ class SlurmSource(CommandCluster):
                 continue
             waited = now - (seconds_in(row["SubmitTime"]) or now)
             limit = math.inf if row["TimeLimit"] == "UNLIMITED" else span(row["TimeLimit"]) or 0.0
-            found.append(BoundJob(row["JobID"], placement, nodes, row["Partition"], waited, limit))
+            most = count_in(row["MaxNodes"]) or None
+            found.append(BoundJob(row["JobID"], placement, nodes, row["Partition"], waited, limit, most))
         return found
 
     def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:

@@ -26,7 +26,8 @@ _log = logging.getLogger(__name__)
 def release(source: Source, placements: PlacementRecords, view: View, after: float) -> int:
     """Release the jobs that have waited for their nodes for some time (s); return how many.
 
-    Jobs whose user named the nodes stay bound. No limit becomes shorter, nor longer than a user has made it meanwhile.
+    Jobs whose user named the nodes stay bound. No limit becomes shorter, nor longer than a user has made it meanwhile,
+    and the partitions and the number of nodes that a user has set meanwhile stay.
 
     Raises
     ------
@@ -45,15 +46,20 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
                 continue
         except InputError:
             continue
-        partition = view.find(source.name, job.partition)
+        sent = advice.answer
+        # Its user may have put it into another partition meanwhile, or into several: the default is that of the first.
+        known = (view.find(source.name, name) for name in (*job.partition.split(","), sent.partition))
+        partition = next((each for each in known if each is not None), None)
         asked = advice.question
-        limit = asked.time_limit or (partition.default_time if partition else None) or math.inf
+        limit = asked.time_limit or (partition.default_time if partition else job.time_limit) or math.inf
         # Its user may have lowered it meanwhile, or an operator raised it.
         lowered = 0.0 < job.time_limit < min(limit, _advised_limit(advice))
         limit = job.time_limit if lowered else max(limit, job.time_limit)
-        most = len(partition.state.nodes) if partition and asked.per_node is None else None
+        spread = asked.per_node is None and job.most_nodes in (None, sent.node_count)
+        most = len(partition.state.nodes) if partition and spread else None
         try:
-            others = _partitions(advice, view, source.name, job.partition, limit)
+            moved = job.partition != sent.partition
+            others = [] if moved else _partitions(advice, view, source.name, job.partition, limit)
             source.release(job.number, limit if math.isfinite(limit) else None, most, others)
         except RuntimeError as error:
             failed[job.number] = f"stays bound to {advice.answer.nodes}: {error}"

@@ -118,6 +118,27 @@ def test_no_limit_becomes_longer_than_its_user_has_made_it(
     assert released(tmp_path, job, advised=advised, time_limit=1800.0) == [("7", kept, 3)]
 
 
+@pytest.mark.parametrize("own", ["q", "q,p", "p,q"])
+def test_a_job_stays_in_the_partitions_that_its_user_has_put_it_into(own: str, tmp_path: Path) -> None:
+    other = Partition(ClusterState.make("c/q", ["n1"]), "c", "c", "q", 7200.0, True, 300.0)
+    view = View(0.0, (*VIEW.partitions, other))
+    scheduler = let_go(tmp_path, replace(BOUND, partition=own), view=view)
+    assert scheduler.partitions == []
+    # The default limit is that of the first one, as in Slurm.
+    assert scheduler.released == [("7", 600.0 if own.startswith("p") else 300.0, 3 if own.startswith("p") else 1)]
+
+
+def test_a_job_in_a_partition_that_is_not_known_gets_the_limit_of_the_one_that_it_was_sent_to(tmp_path: Path) -> None:
+    assert let_go(tmp_path, replace(BOUND, partition="hidden")).released == [("7", 600.0, 3)]
+
+
+@pytest.mark.parametrize(("most", "nodes"), [(None, 3), (2, 3), (1, None), (3, None)])
+def test_the_number_of_nodes_that_a_user_has_set_meanwhile_stays(
+    most: int | None, nodes: int | None, tmp_path: Path
+) -> None:
+    assert released(tmp_path, replace(BOUND, most_nodes=most)) == [("7", 600.0, nodes)]
+
+
 @pytest.mark.parametrize(
     "job",
     [
