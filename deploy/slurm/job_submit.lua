@@ -13,7 +13,10 @@
 local HERE = (debug.getinfo(1, "S").source:match("^@(.*/)")) or "/etc/slurm/"
 
 -- Slurm's words for "not set" and "no limit", for fields of 16 and of 32 bits; those of 64 bits are out of all ranges.
-local UNSET16, UNSET = { [65534] = true, [65535] = true }, { [4294967294] = true, [4294967295] = true }
+local UNLIMITED = 4294967295
+local UNSET16, UNSET = { [65534] = true, [65535] = true }, { [4294967294] = true, [UNLIMITED] = true }
+-- The bit by which Slurm notes --spread-job.
+local SPREAD = 256
 -- Answers longer than this, and script text beyond this, are ignored (bytes).
 local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
 -- A folded node name may stand for this many nodes; a comment may name this many processors.
@@ -285,12 +288,39 @@ end
 local WITHIN_NODES = { "ntasks_per_socket", "ntasks_per_core", "ntasks_per_board", "boards_per_node",
                        "sockets_per_board", "sockets_per_node", "cores_per_socket", "threads_per_core" }
 
+-- Whether a job says an option of sbatch, by its name or its letter, in its script or its environment: Slurm does not
+-- show all options to this hook, and none of these on the command line.
+local function says(job_desc, name, letter)
+  local environment = job_desc.environment
+  if environment and environment["SBATCH_" .. name:upper():gsub("-", "_")] then return true end
+  for line in (job_desc.script or ""):sub(1, MOST_SCRIPT):gmatch("[^\n]+") do
+    local options = line:match("^#SBATCH(.*)")
+    -- From the first command on sbatch reads no more of them.
+    if not options and line:find("^%s*[^%s#]") then return false end
+    for word in (options or ""):gmatch("%S+") do
+      if word:sub(1, 1) == "#" then break end
+      local long = word:match("^%-%-([%w-]+)") or "" -- sbatch takes beginnings of names, too
+      if #long > 2 and name:sub(1, #long) == long or letter and word:sub(1, 2) == "-" .. letter then return true end
+    end
+  end
+  return false
+end
+
+-- Whether the processes of a job share processors.
+local function overcommits(job_desc)
+  local tasks, processors = given(job_desc.num_tasks), given(job_desc.min_cpus)
+  return tonumber(job_desc.overcommit) == 1 or (tasks and processors and processors < tasks)
+end
+
 -- Jobs that are bound in a way that a placement could break are left alone.
 local function bound(job_desc)
-  for _, field in ipairs({ "req_nodes", "reservation", "array_inx", "dependency", "clusters" }) do
+  for _, field in ipairs({ "req_nodes", "reservation", "array_inx", "dependency", "clusters", "prefer",
+                           "batch_features" }) do
     local value = job_desc[field]
     if type(value) == "string" and value ~= "" then return field end
   end
+  if (given(job_desc.req_switch) or 0) > 0 then return "req_switch" end
+  if math.floor((tonumber(job_desc.bitflags) or 0) / SPREAD) % 2 == 1 then return "spread_job" end
   for _, field in ipairs(RESOURCES) do
     if requested(job_desc, field) ~= "" then return field end
   end
@@ -307,8 +337,10 @@ local function bound(job_desc)
     return "pn_min_cpus"
   end
   if given16(job_desc.contiguous) == 1 then return "contiguous" end
-  if tonumber(job_desc.overcommit) == 1 then return "overcommit" end -- its processes share processors
+  if overcommits(job_desc) then return "overcommit" end
   if job_desc.features and not job_desc.features:match("^[%w_,.-]+$") then return "features" end
+  -- It leaves processors of its nodes to the system; on as many nodes as without these, Slurm would refuse it.
+  if says(job_desc, "core-spec", "S") or says(job_desc, "thread-spec") then return "core_spec" end
 end
 
 -- Who takes part: where hooks.conf names users, accounts, partitions or a share of the jobs, all of it must hold.
@@ -496,7 +528,9 @@ local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
                   user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
                   script = job.script, command = job.command, annotated = job.annotated,
-                  exclusive = (job_desc.shared == 0) or nil, parameters = job.parameters,
+                  -- All memory of its nodes, and every job there has some.
+                  exclusive = job_desc.shared == 0 or given(job_desc.min_mem_per_node) == 0 or nil,
+                  parameters = job.parameters,
                   qos = job_desc.qos or job_desc.default_qos, login = job_desc.user_name,
                   account = job_desc.account or job_desc.default_account }
   local clock = own_clock(job, job_desc)
@@ -687,8 +721,10 @@ local function advise(job_desc, part_list, uid)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
   if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
   local clock = clocked(job_desc, asked, sure)
-  -- At a clock that is not known the job may take longer than was predicted.
-  if asked.keeps_clock then sure.limit = nil end
+  -- At a clock that is not known the job may take longer than was predicted. One that wants no limit has none, and one
+  -- that is sent a signal some time before its limit would get that too early.
+  local own_limit = tonumber(job_desc.time_limit) == UNLIMITED or says(job_desc, "signal")
+  if asked.keeps_clock or own_limit then sure.limit = nil end
   local noted = settings.mark == "yes" and mark(job_desc, job, answer, clock)
   place(job_desc, asked, answer, sure, noted)
   return answer.message
