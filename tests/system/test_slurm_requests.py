@@ -55,7 +55,7 @@ def test_a_job_that_a_placement_would_change_is_left_alone(words: tuple[str, ...
     assert submitted(slurm, *words) | {"Comment": ""} == submitted(slurm, *words, comment="x") | {"Comment": ""}
 
 
-@pytest.mark.parametrize("said", ["#SBATCH -S1", "#SBATCH --thread-spec 1", "#SBATCH -O"])
+@pytest.mark.parametrize("said", ["#SBATCH -S1", "#SBATCH --core-spec=1", "#SBATCH --thread-spec 1", "#SBATCH -O"])
 def test_a_job_that_says_so_in_its_script_is_left_alone(said: str, asked: tuple[Slurm, Bad]) -> None:
     slurm, _ = asked
     assert submitted(slurm, said=said) | {"Comment": ""} == submitted(slurm, said=said, comment="x") | {"Comment": ""}
