@@ -7,18 +7,20 @@ the same again: a call is missing exactly where its partner would be past the en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 
-from metasched.arrays import Flags, Ints
+from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.open_partners import NOBODY, open_label, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.numbered_runs import NumberedRun, tagged_shapes
+from metasched.signature.rules.open_sides import ANY, BothWays, Call, with_lacking
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.roles import cells
 from metasched.signature.traces.actions import ActionTable, Shape
@@ -65,11 +67,20 @@ class Relation:
         there = np.ones(ranks.shape, dtype=np.bool_)
         if self.kind == ROUND:
             return there
-        for own, side, part in zip(coordinates(ranks, sides), sides, self._parts(label), strict=True):
+        for own, side, part in zip(coordinates(ranks, sides), sides, self.parts(label), strict=True):
             there &= open_place(self.kind, own, np.array(int(part)), self.of, side) != NOBODY
         return there
 
-    def _parts(self, label: float) -> list[float]:
+    @property
+    def steps(self) -> bool:
+        """Whether labels are steps along sides."""
+        return self.kind == "step"
+
+    def beside(self, labels: Iterable[int]) -> bool:
+        """Whether labels are those of the next processes along sides, corners included."""
+        return self.steps and all(abs(part) <= 1 for label in labels for part in self.parts(label))
+
+    def parts(self, label: float) -> list[float]:
         """What a label, or a coefficient of one, holds for each side."""
         parts: list[float] = []
         for _ in range(dimensions_of(self.topology) - 1):
@@ -88,8 +99,8 @@ class Relation:
         sided = label.topology not in ("", self.topology) and any(name[0] == "P" for name in by.names) if by else False
         if by is None or by.modulus or sided or any(name[0] in "rx" for name in by.names):
             return None
-        constants = self._parts(by.constant)
-        slopes = [self._parts(slope) for slope, _ in by.terms]
+        constants = self.parts(by.constant)
+        slopes = [self.parts(slope) for slope, _ in by.terms]
         axes = [
             Axis(
                 self.kind,
@@ -158,6 +169,16 @@ def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, 
     if any(shape.name.lower() == "waitall" and not shape.numbers for shape, _ in keys):
         return
     called = [(number, shape) for number, (shape, _) in enumerate(keys) if {*shape.peers} - {*shape.nulls}]
+    # Neighbours in one grid are believed before other relations that would have fewer labels where sides are short, but
+    # not before the same distances on the line in all runs.
+    line = Relation("line", "step")
+    steady = all(
+        run.different(*each, line) == found.pairs[-1].different(*each, line) for each in called for run in found.pairs
+    )
+    for topology in topologies:
+        if called and ((topology == "line" and steady) or beside(found, called, topology)):
+            given.append({number: Relation(topology, "step") for number, _ in called})
+            yield given[-1]
     for topology in topologies:
         chosen: dict[int, Relation] = {}
         for number, shape in called:
@@ -169,6 +190,16 @@ def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, 
         if len(chosen) == len(called) and chosen not in given:
             given.append(chosen)
             yield chosen
+
+
+def beside(found: Incomplete, called: Sequence[tuple[int, Shape]], topology: str) -> bool:
+    """Whether all partners are neighbours along the sides of a grid, corners included."""
+    step = Relation(topology, "step")
+    return all(
+        (labels := run.different(number, shape, step)) is not None and step.beside(chain.from_iterable(labels))
+        for run in found.pairs
+        for number, shape in called
+    )
 
 
 def completed(found: Incomplete, features: str, chosen: Mapping[int, Relation]) -> Completed | None:
@@ -184,19 +215,21 @@ def completed(found: Incomplete, features: str, chosen: Mapping[int, Relation]) 
     keys = [*numbered]
     again: dict[tuple[Shape, float], int] = dict(numbered)
     made, skips = [], False
-    guide: dict[tuple[int, ...], int] = {}
+    largest: _Merged | None = None
     # The largest run shows best in which order calls stand that no process of a smaller one makes together.
     for run, each in zip(reversed(runs), reversed(pairs), strict=True):
-        merged = _Merged(run, each, keys, chosen, guide)
+        merged = _Merged(run, each, keys, chosen, largest)
         members = _members(run, features)
         if not all(map(merged.as_often, members)) or not all(map(merged.add, members)):
+            return None
+        if largest is not None and not merged.with_lacking(largest):
             return None
         skips |= merged.skipped
         done = NumberedRun(merged.trace(), again, tags)
         done.missing = merged.missing()
         done.seconds = np.where(done.missing, 0.0, done.seconds)
         made.append(done)
-        guide = guide or merged.guided
+        largest = largest or merged
     waits = Attribute(expression=Expression(0.0, ((1.0, OPEN_IF_ANY if skips else OPEN),)))
     return Completed(features, tuple(reversed(made)), tuple(shape for shape, _ in keys), chosen, waits)
 
@@ -253,14 +286,16 @@ class _Merged:
 
     def __init__(
         self, run: NumberedRun, pairs: _Pairs, keys: Sequence[tuple[Shape, float]], chosen: Mapping[int, Relation],
-        guide: Mapping[tuple[int, ...], int],
+        largest: _Merged | None,
     ) -> None:  # fmt: skip
-        self.guide, self.guided = guide, dict[tuple[int, ...], int]()
+        #: Where calls stand first, here and in the largest run.
+        self.guided = dict[Call, int]()
+        self.guide: Mapping[Call, int] = {} if largest is None else largest.guided
         self.run, self.pairs, self.keys, self.chosen = run, pairs, keys, chosen
         self.skipped = False
         self.symbol = np.zeros(pairs.rank.size, dtype=np.int64)
-        known: dict[tuple[int, ...], int] = {}
-        self.calls: list[tuple[int, ...]] = []
+        known: dict[Call, int] = {}
+        self.calls: list[Call] = []
         for number, (shape, _) in enumerate(keys):
             rows = pairs.of_shape(number)
             labels = np.zeros((rows.size, 0), dtype=np.int64)
@@ -278,6 +313,22 @@ class _Merged:
         #: How many requests each pair waits for.
         self.asked = np.array([own[0] if waits else 0.0 for own, waits in zip(numbers, waited, strict=True)])
         self.sequences: dict[int, Ints] = {}
+        #: The calls of each role in order, and of those that the run lacks, by number, an action of the largest run.
+        self.merged: list[list[int]] = []
+        self.lacking: dict[int, tuple[Shape, tuple[float, ...], tuple[Floats, ...]]] = {}
+        self.both_ways = self._both_ways() if largest is None else None
+
+    def _both_ways(self) -> BothWays | None:
+        """The order of calls to both neighbours along a side; None where partners are no neighbours in one grid."""
+        relations = {*self.chosen.values()}
+        labels = [label for call in self.calls for label in call[1:]]
+        if len(relations) != 1 or not (relation := relations.pop()).beside(labels):
+            return None
+        kinds: dict[Shape, int] = {}
+        of = [kinds.setdefault(shape, len(kinds)) for shape, _ in self.keys]
+        waits = {of[call[0]] for call, each in zip(self.calls, self.waits, strict=True) if each}
+        processes = [[self.calls[each] for each in self.symbol[at].tolist()] for at in self.pairs.at]
+        return BothWays(relation.parts, of, waits, processes)
 
     def as_often(self, ranks: Ints) -> bool:
         """Whether each call but waits is made equally often by all processes of a role whose partner exists."""
@@ -292,7 +343,7 @@ class _Merged:
             there &= self.chosen[number].exists(ranks, label, self.run.count)
         return there
 
-    def _order(self, last: tuple[int, ...], after: Mapping[int, int], symbol: int) -> tuple[int, bool, int]:
+    def _order(self, last: Call, after: Mapping[int, int], symbol: int) -> tuple[int, bool, int]:
         """Where a call comes after the last one: as in the guide, else as calls of its shape did before."""
         call, many = self.calls[symbol], len(self.guide) + 1
         guided = (self.guide[call] - self.guide.get(last, -1)) % many or many if call in self.guide else many
@@ -308,21 +359,30 @@ class _Merged:
         merged: list[int] = []
         there: list[Flags] = []
         after: dict[int, int] = {}
+        along: dict[int, Call] = {}
         valid: dict[int, Flags] = {}
+
+        def may_follow(symbol: int) -> bool:
+            """Whether all processes whose partner exists make a call next."""
+            if symbol not in valid:
+                valid[symbol] = self._valid(symbol, ranks)
+            here = calls == symbol
+            waits = bool(self.waits[symbol])
+            needed = here | (requests > 0) if waits else valid[symbol]
+            return np.array_equal(here, needed) and not (waits and np.any(self.asked[heads[here]] != requests[here]))
+
         while True:
             heads = pairs[rows, at]
             calls = np.where(heads < 0, -1, self.symbol[heads])
             last = self.calls[merged[-1]] if merged else ()
-            for symbol in sorted({*calls.tolist()} - {-1}, key=partial(self._order, last, after)):
-                if symbol not in valid:
-                    valid[symbol] = self._valid(symbol, ranks)
-                here = calls == symbol
-                waits = bool(self.waits[symbol])
-                needed = here | (requests > 0) if waits else valid[symbol]
-                if np.array_equal(here, needed) and not (waits and np.any(self.asked[heads[here]] != requests[here])):
-                    break
-            else:
+            possible = filter(may_follow, sorted({*calls.tolist()} - {-1}, key=partial(self._order, last, after)))
+            if (symbol := next(possible, -1)) < 0:
                 break
+            if self.both_ways is not None:
+                first = self.both_ways.first([self.calls[each] for each in (symbol, *possible)], along)
+                symbol = self.calls.index(first)
+                along[self.both_ways.side(first)] = along[ANY] = first
+            needed, waits = calls == symbol, bool(self.waits[symbol])
             self.skipped |= waits and not needed.all()
             requests[needed] = 0 if waits else requests[needed] + self.opens[symbol]
             if last:
@@ -333,6 +393,7 @@ class _Merged:
             at[needed] += 1
         if np.any(pairs[rows, at] >= 0):
             return False
+        self.merged.append(merged)
         present = np.stack(there, axis=1)
         for row, rank in enumerate(ranks.tolist()):
             # Null actions have numbers of their own, after those of all pairs.
@@ -341,24 +402,66 @@ class _Merged:
             self.sequences[rank] = process
         return True
 
+    def with_lacking(self, largest: _Merged) -> bool:
+        """Add the calls of the largest run whose partner no process has; False where their places are not clear."""
+        there = {*self.calls}
+        new = [call for call in largest.calls if call not in there and len(call) > 1]
+        if (
+            not new
+            or largest.both_ways is None
+            or not largest.both_ways.complete
+            or len(self.merged) != 1
+            or len(largest.merged) != 1
+        ):
+            return True
+        opens = {call: int(many) for call, many in zip(largest.calls, largest.opens, strict=True)}
+        waits = {call for call, each in zip(largest.calls, largest.waits, strict=True) if each}
+        own, whole = ([each.calls[symbol] for symbol in each.merged[0]] for each in (self, largest))
+        made = with_lacking(own, whole, new, opens, waits)
+        if made is None:
+            return False
+        for call in dict.fromkeys(call for call, lacks in made if lacks and call not in there):
+            self.lacking[len(self.calls)] = largest.example(call)
+            self.calls.append(call)
+        numbers = {call: symbol for symbol, call in enumerate(self.calls)}
+        if any(self._valid(numbers[call], np.arange(self.run.count)).any() for call in new):
+            return False
+        size = self.pairs.rank.size
+        for rank, process in self.sequences.items():
+            actions = iter(process.tolist())
+            self.sequences[rank] = np.array([size + numbers[call] if lacks else next(actions) for call, lacks in made])
+        self.skipped |= any(call in waits for call, lacks in made if lacks)
+        return True
+
+    def example(self, call: Call) -> tuple[Shape, tuple[float, ...], tuple[Floats, ...]]:
+        """The shape, numbers and lists of an action that makes a call."""
+        table = self.run.trace.table
+        action = int(self.pairs.action[np.flatnonzero(self.symbol == self.calls.index(call))[-1]])
+        return table.shapes[table.shape[action]], table.numbers[action], table.lists.get(action, ())
+
     def trace(self) -> Trace:
         """The completed run, with labels in place of partners."""
         table, to = self.run.trace.table, ActionTable()
-        examples = {symbol: pair for pair, symbol in enumerate(self.symbol.tolist())}
         to.shapes = [*table.shapes]
-        pairs = [*range(self.pairs.rank.size), *(examples[symbol] for symbol in range(len(self.calls)))]
-        for number, pair in enumerate(pairs):
-            action, call = int(self.pairs.action[pair]), self.calls[int(self.symbol[pair])]
-            shape = table.shapes[table.shape[action]]
-            numbers = [*table.numbers[action]]
-            for place, label in zip(shape.peers, call[1:], strict=False):
+        calls = [*self.symbol.tolist(), *range(len(self.calls))]
+        examples = {symbol: int(self.pairs.action[pair]) for pair, symbol in enumerate(self.symbol.tolist())}
+        of_pairs = [*self.pairs.action.tolist(), *(examples.get(symbol, -1) for symbol in range(len(self.calls)))]
+        for number, (symbol, action) in enumerate(zip(calls, of_pairs, strict=True)):
+            if action < 0:
+                shape, known, lists = self.lacking[symbol]
+                to.shapes += [shape] if shape not in to.shapes else []
+            else:
+                shape, known = table.shapes[table.shape[action]], table.numbers[action]
+                lists = table.lists.get(action, ())
+            numbers = [*known]
+            for place, label in zip(shape.peers, self.calls[symbol][1:], strict=False):
                 numbers[place] = float(label)
             if shape.name.lower() == "waitall":
                 numbers[0] = 0.0
-            to.shape.append(table.shape[action])
+            to.shape.append(to.shapes.index(shape))
             to.numbers.append(tuple(numbers))
-            if action in table.lists:
-                to.lists[number] = table.lists[action]
+            if lists:
+                to.lists[number] = lists
         processes = [self.sequences[rank].astype(np.int32) for rank in range(self.run.count)]
         return Trace(to, tuple(processes))
 

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from metasched.arrays import Flags
 from metasched.signature.equations.expressions import Expression, atom_value
 from metasched.signature.equations.nearness import ROUNDING
 from metasched.signature.equations.topologies import TOPOLOGIES
@@ -26,7 +27,9 @@ DEALT = re.compile(r"(floor|most|ceil|block|spread)(\d):(\d+)")
 _ALONG = re.compile(r"1/P(\d)")
 
 
-def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> Attribute:
+def off_the_way(
+    rule: Attribute, peer: Attribute | None, samples: Samples, made: Flags, otherwise: Sequence[int] = ()
+) -> Attribute:
     """A share along other sides than the one that a message goes along, where the runs do not tell them apart.
 
     What neighbours exchange is the face between them: across the direction that it is sent in.
@@ -35,48 +38,76 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
     ----------
     rule : of a number of the message.
     peer : the rule of its partner.
-    samples : the rows; sides that are the same at all their counts are not distinguished.
+    samples : the rows.
+    made : which of them are messages; sides that are the same at all counts of these are not distinguished.
+    otherwise : these counts, where none is.
     """
-    topology = rule.topology or samples.topology
-    if peer is not None and peer.table and peer.placement is None and not rule.table:
-        table = tuple(off_the_way(rule, each, samples) for each in peer.table)
-        return replace(peer, table=table) if len({*table}) > 1 else table[0]
-    if peer is not None and rule.table and rule.placement is None and rule.steps == peer.steps:
-        pairs = zip(rule.table, peer.table, strict=True)
-        return replace(rule, table=tuple(off_the_way(own, way, samples) for own, way in pairs))
-    last = len(TOPOLOGIES[topology](samples.distinct[0])) - 1
-    # The next rank is the neighbour along the last side of every grid.
-    ways = (
-        {
-            last if peer.topology == "line" else place
-            for place, axis in enumerate(peer.axes)
-            if peer.topology in (topology, "line") and axis.kind in STEPS and (axis.by.terms or axis.by.constant)
-        }
-        if peer is not None
-        else set()
-    )
+    if peer is None:
+        return rule
+    counts = np.unique(samples.counts[made]).tolist() or otherwise
+    stepped = peer if peer.table and peer.placement is None else rule
+    if stepped.table and stepped.placement is None:
+        own, ways = (each.table if each.table and each.steps == stepped.steps else (each,) * len(stepped.table)
+                     for each in (rule, peer))  # fmt: skip
+        rows = samples.by_step(*stepped.steps)
+        table = tuple(
+            off_the_way(share, way, part, made[chosen], counts)
+            for share, way, (chosen, part) in zip(own, ways, rows, strict=True)
+        )
+        if table == own:
+            return rule
+        return replace(stepped, table=table) if len({*table}) > 1 else table[0]
+    return _across(rule, peer, rule.topology or samples.topology, counts)
+
+
+def _across(rule: Attribute, peer: Attribute, topology: str, counts: Sequence[int]) -> Attribute:
+    """A share without table along other sides than the message goes, where these have it as well at some counts."""
+    last = len(TOPOLOGIES[topology](counts[0])) - 1
+    along = {place for place, axis in enumerate(peer.axes)
+             if axis.kind in STEPS and (axis.by.terms or axis.by.constant)}  # fmt: skip
+    ways = along if peer.topology == topology else set()
+    if peer.topology == "line" and any(not axis.by.terms and abs(axis.by.constant) == 1 for axis in peer.axes):
+        # The next rank is the neighbour along the last side of every grid.
+        ways = {last for _ in along}
     terms = rule.expression.terms if rule.expression is not None else ()
     factors = [factor for _, atom in terms for factor in atom.split("*")]
     if not ways or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):
         return rule
     (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
-    sides = [TOPOLOGIES[topology](n) for n in samples.distinct]
-    used = {int(_SHARE.sub(r"\1\2", each)) for each in factors}
+    sides = [TOPOLOGIES[topology](n) for n in counts]
+    grids = [with_grid({"r": np.zeros(1)}, each) for each in sides]
+    shares = {int(_SHARE.sub(r"\1\2", each)): each for each in factors}
     if len(ways) > 1:
         # To a corner goes an edge, along the sides that the message does not cross: of others the runs show one length.
-        edges = [each for each in factors if int(_SHARE.sub(r"\1\2", each)) not in ways]
-        crossed = with_grid({"r": np.zeros(1)}, sides[0])
-        steady = all(each[way] == sides[0][way] for each in sides for way in ways & used)
-        if not edges or len(edges) == len(factors) or not steady:
+        edges = [each for side, each in shares.items() if side not in ways]
+        steady = all(each[way] == sides[0][way] for each in sides for way in ways & {*shares})
+        if not edges or len(edges) == len(shares) or not steady:
             return rule
-        slope *= float(np.prod([atom_value(each, crossed) for each in factors if each not in edges]))
+        slope *= float(np.prod([atom_value(each, grids[0]) for each in factors if each not in edges]))
         return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(edges)),)))
     (way,) = ways
-    free = [at for at in range(len(sides[0])) if at not in used and all(each[at] == each[way] for each in sides)]
-    if way not in used or not free:
+    others = [side for side in range(last + 1) if side != way]
+    if len(shares) < len(factors) or {*shares} == {*others}:
         return rule
-    turned = [each.replace(f"P{way}", f"P{free[0]}").replace(f"floor{way}:", f"floor{free[0]}:") for each in factors]
+    # All of the face, or else one side in place of another.
+    values = [slope * math.prod(float(atom_value(each, grid)[0]) for each in factors) for grid in grids]
+    for like in dict.fromkeys((shares.get(way, factors[0]), "1/P0")):
+        face = [_turned(like, side) for side in others]
+        made = [math.prod(float(atom_value(each, grid)[0]) for each in face) for grid in grids]
+        each_has = np.array([value / each if each else 0.0 for value, each in zip(values, made, strict=True)])
+        whole = float(np.round(each_has[0]))
+        if whole and np.all(np.abs(each_has - whole) <= ROUNDING * whole):
+            return Attribute(rule.topology, expression=Expression(constant, ((whole, "*".join(face)),)))
+    free = [side for side in others if side not in shares and all(each[side] == each[way] for each in sides)]
+    if way not in shares or not free:
+        return rule
+    turned = [_turned(share, free[0] if side == way else side) for side, share in shares.items()]
     return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(turned)),)))
+
+
+def _turned(share: str, side: int) -> str:
+    """A share with another side in place of its own."""
+    return re.sub(r"(?<=P)\d|(?<=floor)\d", str(side), share)
 
 
 def shared_lengths(rules: Iterable[Attribute]) -> dict[str, dict[int, set[int]]]:

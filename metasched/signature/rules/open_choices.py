@@ -21,6 +21,8 @@ from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.reporting import COMPARED, grids_of, possible_counts, words_of
 from metasched.signature.traces.actions import AMOUNTS, BYTE
 
+#: Sides up to which neighbours differ in one bit, and in how many dimensions grids usually are.
+LONGEST, DIMENSIONS = 2, 3
 #: Runs that would decide between rules have fewer processes.
 DECIDING = 257
 #: The same of runs that have to be expanded to see it.
@@ -105,6 +107,7 @@ def open_choices(application: Application, counts: Iterable[int] | None = None) 
         *_open_turns(application, asked),
         *_open_powers(application, asked),
         *_open_distances(application, asked),
+        *_open_bits(application, asked),
         *_open_ways(application, asked),
         *_open_waits(application, asked),
         *_open_shares(application, asked),
@@ -259,6 +262,21 @@ def _elsewhere(axis: Axis, other: Axis, count: int) -> bool:
 def _along(others: Mapping[Axis, Axis], rule: Attribute) -> Attribute:
     """A rule with other relations in place of some."""
     return replace(rule, axes=tuple(others.get(axis, axis) for axis in rule.axes))
+
+
+def _open_bits(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Partners that differ in one bit, which are neighbours as well in a grid whose sides are no longer than two."""
+    axes = {axis for each in application.attributes() for part in each.parts() for axis in part.axes}
+    largest = max(application.learned)
+    # A grid of three dimensions has a longer side with more processes than these.
+    if largest > LONGEST**DIMENSIONS or all(axis.kind != "bits" for axis in axes):
+        return
+    deciding = next(possible_counts(application, range(largest + 1, DECIDING)), 0)
+    if deciding and _matters(lambda count: count > largest, asked):
+        yield OpenChoice(
+            "the runs do not tell partners that differ in one bit from neighbours in a grid whose sides were no longer "
+            f"than two: the first is taken, a run of {deciding} processes would decide"
+        )
 
 
 def _open_ways(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:

@@ -33,7 +33,7 @@ from metasched.signature.rules.number_rules import number, regression, shared_ou
 from metasched.signature.rules.numbered_runs import NumberedRun, grid_of_neighbours, spread
 from metasched.signature.rules.rank_rules import in_steps
 from metasched.signature.rules.samples import Samples
-from metasched.signature.rules.step_rules import attribute
+from metasched.signature.rules.step_rules import attribute, constants, like_table
 from metasched.signature.rules.tree_rules import by_powers, children, of_subtrees, parent_or_child
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program
@@ -244,9 +244,16 @@ class RuleSearch:
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
             of_column[column] = values
             if self.completed is not None and not shape.lists:
-                by_column[column], ruled = self._completed(samples, values, (shape_number, column), made, tolerance)
+                by_column[column], ruled = self._completed(
+                    samples,
+                    values,
+                    (shape_number, column),
+                    made,
+                    tolerance,
+                    by_column.get(min(shape.peers, default=-1)),
+                )
                 if shape.peers and column not in shape.peers:
-                    by_column[column] = off_the_way(by_column[column], by_column[shape.peers[0]], samples)
+                    by_column[column] = off_the_way(by_column[column], by_column[shape.peers[0]], samples, made)
                 if tolerance and by_column[column].law is not None:
                     by_column[column], ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
                 sound = sound and ruled
@@ -270,7 +277,7 @@ class RuleSearch:
                 partner = in_steps(by_column[shape.peers[0]], samples, of_column[shape.peers[0]])
             if tolerance and one.law is not None:
                 one, ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
-            one = off_the_way(one, partner, samples)
+            one = off_the_way(one, partner, samples, made)
             everywhere = len(samples.distinct) == self.counts
             by_column[column] = self.neighbours.taught(
                 (shape_number, column), one, partner, samples, values, everywhere
@@ -288,8 +295,9 @@ class RuleSearch:
         return rule
 
     def _completed(
-        self, samples: Samples, values: Floats, key: tuple[int, int], made: Flags, tolerance: float
-    ) -> tuple[Attribute, bool]:
+        self, samples: Samples, values: Floats, key: tuple[int, int], made: Flags, tolerance: float,
+        partner: Attribute | None,
+    ) -> tuple[Attribute, bool]:  # fmt: skip
         """The rule of a number in completed runs: of a partner by its label, of others where the call is made."""
         number_, column = key
         shape, known = self.shapes[number_], self.completed
@@ -301,6 +309,14 @@ class RuleSearch:
         if not peer and not made.all():
             some, wanted = samples.part(made), values[made]
         one, ruled = (by_powers(some, wanted) if not tolerance else None), True
+        if peer and known.relations[number_].steps:
+            one = constants(samples, values) or one
+        elif partner is not None and partner.table and not tolerance and np.ptp(wanted):
+            # What differs from one way to another follows from the way, not from the step of the loop.
+            grids = [*dict.fromkeys(self.grids)][:1]
+            one = number(some, wanted, grids) or like_table(
+                partner, some, wanted, lambda part, has: number(part, has, grids)
+            )
         if one is None:
             one, ruled = self._number(some, wanted, key, False, tolerance)
         if peer:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from metasched.arrays import Floats
+from metasched.signature.equations.expressions import Expression
 from metasched.signature.rules.attributes import UNROLLED, Attribute
 from metasched.signature.rules.number_rules import number
 from metasched.signature.rules.rank_rules import rank
@@ -77,6 +79,27 @@ def attribute(
         # Faces along two sides, on the levels of a multigrid method, are steps of a short loop within another.
         found = _by_step(samples, values, lambda of, some: _by_step(of, some, quick_rule, few=True), few=True)
     return found
+
+
+def constants(samples: Samples, values: Floats, deeper: int = 2) -> Attribute | None:
+    """The same numbers at all counts and in all processes, one for each step of short loops; None where they differ."""
+    if np.all(values == values[0]):
+        return Attribute(expression=Expression(float(values[0])))
+    if not deeper:
+        return None
+    return _by_step(samples, values, lambda of, some: constants(of, some, deeper - 1), few=True)
+
+
+def like_table(of: Attribute, samples: Samples, values: Floats, rule: OneRule) -> Attribute | None:
+    """A rule for each entry of another rule's table, such as for each way to a neighbour; None where one has none."""
+    if not of.table or of.placement is not None:
+        return rule(samples, values) if values.size else None
+    rows = zip(of.table, samples.by_step(*of.steps), strict=True)
+    found = [like_table(each, part, values[chosen], rule) for each, (chosen, part) in rows]
+    table = tuple(each for each in found if each is not None)
+    if len(table) < len(found):
+        return None
+    return replace(of, table=table) if len({*table}) > 1 else table[0]
 
 
 def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attribute | None:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from metasched.signature.rules.expanding import expanded, lines, sampled, sound
 from metasched.signature.rules.fitting import fit
 from metasched.signature.rules.received_bytes import as_sent
+from metasched.signature.rules.reporting import possible_counts
 from metasched.signature.traces.actions import NULL, TYPE_BYTES, Shape
 from metasched.signature.traces.trace import SENDS, Trace, trace_of
 
@@ -145,6 +146,8 @@ def test_drawn_bytes_are_received_as_they_were_sent(
     seed: int, program: Callable[[int, int], Trace], count: int
 ) -> None:
     found = fit([program(n, seed) for n in COUNTS])
+    # By chance, roles in a grid explain some draws best: they hold where there is such a grid.
+    assume([*possible_counts(found.application, [count])])
     sent, got = ends(sound(found.application, count))
     assert all(all(map(covered, sizes, got[message])) for message, sizes in sent.items())
 
