@@ -185,6 +185,7 @@ class Fate:
     devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
     ended : when its last run ended (s), None where that is not known.
     numbers : in its arguments, as :mod:`metasched.history.argument_numbers` writes them.
+    again : whether it was put back into the queue after the run in question, and runs again or will.
     """
 
     completed: bool | None
@@ -199,6 +200,7 @@ class Fate:
     devices: Devices | None = None
     ended: float | None = None
     numbers: str = ""
+    again: bool = False
 
 
 def plain(name: bytes) -> str:

@@ -73,6 +73,8 @@ ENDED = EndedJob(
         ({"NumTasks": "5"}, {"kind": "overcommitted", "processors": 5}),
         ({"ArrayTaskID": "3"}, {"kind": "array"}),
         ({"EligibleTime": "91"}, {"kind": "postponed"}),
+        ({"EligibleTime": "91", "RestartCnt": "0"}, {"kind": "postponed"}),
+        ({"EligibleTime": "91", "RestartCnt": "1"}, {}),  # as whatever is put back into the queue
         ({"EligibleTime": "Unknown"}, {}),
         ({"TimeUsed": "0:59"}, {"kind": "interrupted"}),
         ({"ResizeTime": "120", "BatchFlag": "0"}, {"kind": "interrupted"}),
@@ -146,7 +148,8 @@ def test_a_row_of_the_accounting_becomes_an_ended_job(cells: dict[str, str], fie
 )  # fmt: skip
 def test_what_controller_and_accounting_say_of_the_fate_of_a_job(state: str, completed: bool | None) -> None:
     told = fate(ROW | {"State": state}, None)
-    assert told == Fate(completed, 90.0, 100.0, 4, "", COMMAND, None, ended=160.0, numbers="$1=5")
+    again = state in ("REQUEUED", "PENDING", "SPECIAL_EXIT")
+    assert told == Fate(completed, 90.0, 100.0, 4, "", COMMAND, None, ended=160.0, numbers="$1=5", again=again)
     booked = accounted_fate(LINE | {"State": f"{state} by 0"}, None)
     assert booked == Fate(completed, 90.0, 100.0, kind="unknown", ended=160.0, numbers="$1=5")
 

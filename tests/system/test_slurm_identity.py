@@ -198,15 +198,21 @@ def test_a_job_that_slurm_has_forgotten_holds_up_no_other(slurm: Slurm, daemon: 
     assert (daemon.folder / "daemon.log").read_text().count(f"job {job} of proof is not learned") == 1
 
 
-def test_a_requeued_job_teaches_by_its_last_run_only(slurm: Slurm, daemon: Daemon) -> None:
-    script = b"#!/bin/sh\n[ $SLURM_RESTART_COUNT ] && exec sleep 0.3\nsleep 60\n"
-    job = slurm.sbatch("-n1", "--comment=metasched:app=sp,n=5", script=script).job
+@pytest.mark.parametrize("words", [("--comment=metasched:app=sp,n=5",), ()], ids=["marked", "recognised"])
+def test_a_requeued_job_teaches_by_its_last_run_only(words: tuple[str, ...], slurm: Slurm, daemon: Daemon) -> None:
+    script = b"#!/bin/sh\n# cg.x 5\n[ $SLURM_RESTART_COUNT ] && exec sleep 0.3\nsleep 60\n"
+    job = slurm.sbatch("-n1", *words, script=script).job
     slurm.wait(lambda: slurm.job(job)["JobState"] == "RUNNING")
     first = 10.0
     time.sleep(first)
     slurm.run("scontrol", "requeue", str(job))
+    # It would wait for two minutes. Nodes do not start it in the second in which they ended its first run.
+    slurm.wait(lambda: slurm.job(job)["Reason"] == "BeginTime")
+    time.sleep(1.0)
     slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
-    assert daemon.learned(job)[job].run.execution_time < first
+    run = daemon.learned(job)[job].run
+    assert (run.application, run.problem_size) == ("sp" if words else "cg", 5.0)
+    assert run.execution_time < first
 
 
 def test_an_error_in_a_comment_is_told_in_one_line_and_the_job_accepted(slurm: Slurm, daemon: Daemon) -> None:

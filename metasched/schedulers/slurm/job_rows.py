@@ -22,7 +22,7 @@ AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIA
 TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "OverSubscribe", "NumTasks")
 CONTROLLED = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-task", "HetJobID", "ArrayTaskID",
               "BatchFlag", *TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "TimeUsed", "ResizeTime",
-              "exit_code", "UserID", "Name", "Command", "Comment")  # fmt: skip
+              "RestartCnt", "exit_code", "UserID", "Name", "Command", "Comment")  # fmt: skip
 ACCOUNTED = ("JobIDRaw", "JobID", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit",
              "Eligible", "Start", "End", "Suspended", "ExitCode", "UID", "JobName", "SubmitLine",
              "Comment")  # fmt: skip
@@ -46,6 +46,7 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
         devices=found,
         ended=seconds_in(row["EndTime"]),
         numbers=in_command(row["Command"]),
+        again=row["State"] in AGAIN,
     )
 
 
@@ -169,7 +170,9 @@ def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
         return "array"
     if found:
         return "special"
-    return "postponed" if _postponed(row["SubmitTime"], row["EligibleTime"]) else ""
+    # A job that is put back into the queue is eligible some time later, too, and was not deferred by its user.
+    restarted = row["RestartCnt"].strip() not in NONE
+    return "postponed" if not restarted and _postponed(row["SubmitTime"], row["EligibleTime"]) else ""
 
 
 def _status(text: str) -> int:

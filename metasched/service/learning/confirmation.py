@@ -156,7 +156,7 @@ class Waiting:
             if fate is not None and each.is_later_than(fate):
                 fate = Fate(completed=None)
             if fate is not None and each.is_earlier_than(fate):
-                fate = replace(fate, completed=False, started=None, ended=None)
+                fate = replace(fate, completed=False, started=None, ended=None, again=True)
             if fate is not None and fate.completed is None:
                 if not late:
                     continue

@@ -278,7 +278,8 @@ class EndedJobs:
             record = as_reported(pending.record, fate or Fate(completed=None))
             concluded: Concluded | None = Concluded(self._with_energy(record, fate), None, None)
         else:
-            concluded = self._concluded(self.energies.of(_as_reported(pending.job, fate)))
+            again = fate is not None and fate.again
+            concluded = self._concluded(self.energies.of(_as_reported(pending.job, fate)), again=again)
         if concluded is None:
             self._writer.ended(EndedRecord(pending.uid)).result()
             return
@@ -323,9 +324,15 @@ class EndedJobs:
             self.ledger.add(settled(advice))
         return True
 
-    def _concluded(self, job: EndedJob) -> Concluded | None:
-        """What is learned from a job; None where neither its comment nor a placement tells what it was."""
-        mark = self._placed(job, self._mark_of(job))
+    def _concluded(self, job: EndedJob, *, again: bool = False) -> Concluded | None:
+        """What is learned from a job; None where neither its comment nor a placement tells what it was.
+
+        ``again`` says that it runs once more, and that its placement waits for that where its comment names none.
+        """
+        marked = self._mark_of(job)
+        mark = self._placed(job, marked)
+        if again and mark is not None and (marked is None or marked.placement is None):
+            mark = replace(mark, placement=None)
         concluded = None if mark is None else conclude(job, mark, self._board, self._models, self._store)
         why = "the clock was set meanwhile" if self._clock.was_set_during(job.start, job.end) else ""
         if job.kind == "newer":

@@ -122,7 +122,12 @@ WELL, OPEN = Fate(True, started=100.0, ended=500.0), Fate(None)
         ({"7": Fate(True, started=1.0, ended=50.0)}, 600.0, [], True),
         ({"7": Fate(True, started=1.0, ended=50.0)}, 501.0 + GIVE_UP, [("7", None)], False),
         # A later run: this one was ended by its scheduler.
-        ({"7": Fate(True, started=600.0, ended=None, processes=3)}, 700.0, [("7", Fate(False, processes=3))], False),
+        (
+            {"7": Fate(True, started=600.0, ended=None, processes=3)},
+            700.0,
+            [("7", Fate(False, processes=3, again=True))],
+            False,
+        ),
     ],
 )
 def test_jobs_wait_until_their_own_end_is_told_or_for_a_day(

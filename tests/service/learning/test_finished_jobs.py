@@ -499,6 +499,31 @@ def test_a_job_that_is_put_back_teaches_by_its_second_run_only(tmp_path: Path) -
         assert [each.run.execution_time for each in here.learned] == [11.0]
 
 
+@pytest.mark.parametrize("reports", [("waits", "runs"), ("runs",)])
+@pytest.mark.parametrize("comment", ["", "metasched:app=cg,n=500"])
+def test_a_job_that_is_put_back_settles_its_placement_by_its_second_run(
+    tmp_path: Path, comment: str, reports: tuple[str, ...]
+) -> None:
+    again = replace(WELL, completed=None, submitted=NOW, started=NOW + 20.0)
+    fates = {"waits": replace(again, completed=False, started=None, again=True), "runs": again}
+    scheduler = Scheduler("c", {"7": fates[reports[0]]})
+    with site(tmp_path, scheduler) as here:
+        here.store.placements.add([asked("0a", NOW - 0.1)])
+        here.jobs.expect()
+        here.jobs.take(job(comment=comment, submitted=NOW))
+        for each in reports:
+            scheduler.known["7"] = fates[each]
+            here.confirm()
+        assert here.outcome() is None
+        here.jobs.take(job(comment=comment, submitted=NOW, start=NOW + 20.0, end=NOW + 24.0))
+        scheduler.known["7"] = replace(again, completed=True)
+        here.confirm()
+        assert [(each.run.execution_time, each.run.problem_size) for each in here.learned] == [(4.0, 500.0)]
+        outcome = here.outcome()
+        assert outcome is not None
+        assert (outcome.exit_status, outcome.execution_time) == (0, 4.0)
+
+
 def test_what_is_said_of_an_earlier_job_of_the_same_number_confirms_nothing(tmp_path: Path) -> None:
     scheduler = Scheduler("c", {"7": replace(WELL, started=NOW - 900.0, ended=NOW - 890.0)})
     with site(tmp_path, scheduler) as here:
