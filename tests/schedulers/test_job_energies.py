@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metasched.schedulers.slurm.commands import local_time
+from metasched.schedulers.slurm.commands import utc_time
 from metasched.schedulers.slurm.job_energies import JobEnergies
 
 JOBS = {  # number: nodes, processors, start, end, processor time (s), joules
@@ -46,7 +46,7 @@ def energies(accounting: Accounting) -> JobEnergies:
 def test_only_jobs_that_shared_nodes_are_asked_about_with_all_that_were_there_meanwhile() -> None:
     accounting = Accounting()
     found = energies(accounting).of(["7", "8"], EVERYWHERE | {"n1": 2, "n2": 2})
-    times = f"--starttime={local_time(50.0)}", f"--endtime={local_time(251.0)}"
+    times = f"--starttime={utc_time(50.0)}", f"--endtime={utc_time(251.0)}"
     assert accounting.asked == [
         ("sacct", "--allusers", "--jobs=7,8"),
         ("sacct", "--allusers", "--nodelist=n3", *times),
@@ -58,7 +58,7 @@ def test_only_jobs_that_shared_nodes_are_asked_about_with_all_that_were_there_me
 def test_nodes_of_several_jobs_are_asked_about_from_the_first_start_to_the_last_end() -> None:
     accounting = Accounting()
     energies(accounting).of(["8", "10"], EVERYWHERE)
-    times = f"--starttime={local_time(50.0)}", f"--endtime={local_time(401.0)}"
+    times = f"--starttime={utc_time(50.0)}", f"--endtime={utc_time(401.0)}"
     assert accounting.asked[1] == ("sacct", "--allusers", "--nodelist=n[3-4]", *times)
 
 

@@ -242,6 +242,35 @@ def test_waits_are_learned_of_jobs_that_no_look_at_the_queue_saw(accounted: tupl
     assert found - before == len(sent)
 
 
+def summer_time(ends: float) -> str:
+    """A time zone whose daylight saving time ends at a moment (s)."""
+    local = time.gmtime(ends + 3600.0)
+    day = local.tm_yday - 1
+    return time.strftime(f"AAA0BBB,{(day + 180) % 365}/0,{day}/%H:%M:%S", local)
+
+
+@pytest.mark.parametrize("ends_in", [-1800.0, 1800.0])
+def test_accounting_tells_of_what_ended_in_an_hour_that_comes_twice(
+    ends_in: float, accounted: tuple[Slurm, Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm, _ = accounted
+    source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
+    begin = time.time()
+    job = slurm.sbatch("-n1", script=b"#!/bin/sh\nsleep 1\n").job
+    slurm.wait_for([job])
+    slurm.wait(lambda: state(slurm, job) == "COMPLETED", 30.0)
+    end = time.time() + 1.0
+    monkeypatch.setenv("TZ", summer_time(begin + ends_in))
+    time.tzset()
+    try:
+        periods = ((begin, None), (begin, end), (begin - 7200.0, end))
+        assert [source.accounted(*each) is None for each in periods] == [False] * 3
+        assert source.accounted(begin - 7200.0, begin - 3600.0) is None
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_accounting_tells_of_what_ended_in_a_period(accounted: tuple[Slurm, Daemon]) -> None:
     slurm, _ = accounted
     ended = []

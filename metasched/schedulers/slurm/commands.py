@@ -13,9 +13,16 @@ from collections.abc import Sequence
 from metasched.schedulers.commands import TIMEOUT, Commands
 
 
-def local_time(seconds: float) -> str:
-    """A time (s) as sacct and sacctmgr understand it: they take local times, and no seconds since 1970."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
+def utc_time(seconds: float) -> str:
+    """A time (s) as sacct and sacctmgr understand it.
+
+    They take local times, and no seconds since 1970. When daylight saving time ends, an hour of these comes twice, so
+    they are run in a time zone without one.
+
+    >>> utc_time(86_400.0)
+    '1970-01-02T00:00:00'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def period(since: float, until: float | None = None) -> tuple[str, str]:
@@ -27,7 +34,7 @@ def period(since: float, until: float | None = None) -> tuple[str, str]:
     ----------
     since, until : begin and end, seconds since 1970.
     """
-    return f"--starttime={local_time(since)}", f"--endtime={'now' if until is None else local_time(until)}"
+    return f"--starttime={utc_time(since)}", f"--endtime={'now' if until is None else utc_time(until)}"
 
 
 class SlurmCommands(Commands):
@@ -45,7 +52,8 @@ class SlurmCommands(Commands):
         timeout : how long a command may take (s).
         """
         # Times as seconds since 1970 where a command prints times, and all tasks of an array where it prints these.
-        return cls({"SLURM_CONF": configuration}, timeout, {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"})
+        spelling = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "TZ": "UTC0"}
+        return cls({"SLURM_CONF": configuration}, timeout, spelling)
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from metasched.blocks.entry import Entry
 from metasched.energy_share import Coverage
 from metasched.node_names import fold
-from metasched.schedulers.slurm.commands import SlurmCommands, local_time
+from metasched.schedulers.slurm.commands import SlurmCommands, utc_time
 from metasched.schedulers.slurm.energy import COLUMNS, MeteredJob, accounted, energies
 from metasched.schedulers.slurm.remembered import Remembered
 
@@ -56,8 +56,8 @@ class JobEnergies:
             if shared:
                 nodes = fold(sorted({node for job in shared for node in job.nodes}))
                 begun, ended = min(job.start for job in shared), max(job.end for job in shared)
-                until = "now" if math.isinf(ended) else local_time(ended + 1.0)
-                known |= self.records(f"--nodelist={nodes}", f"--starttime={local_time(begun)}", f"--endtime={until}")
+                until = "now" if math.isinf(ended) else utc_time(ended + 1.0)
+                known |= self.records(f"--nodelist={nodes}", f"--starttime={utc_time(begun)}", f"--endtime={until}")
         except RuntimeError as error:
             _log.info("%s records no energy: %s", self._name, error)
             return {}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from metasched.blocks.failures import FailureRate
 from metasched.schedulers.slurm.cells import nodes_in, seconds_in
-from metasched.schedulers.slurm.commands import SlurmCommands, local_time, period
+from metasched.schedulers.slurm.commands import SlurmCommands, period, utc_time
 from metasched.slurm_times import span
 
 #: Length of the period whose records count (s), where the accounting keeps them as long.
@@ -37,7 +37,7 @@ def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRa
     """
     now = time.time() if now is None else now
     since = now - recorded_for(commands.run("sacctmgr", "--noheader", "show", "configuration"))
-    query = "show", "event", f"start={local_time(since)}", "format=nodename,timestart,timeend,state"
+    query = "show", "event", f"start={utc_time(since)}", "format=nodename,timestart,timeend,state"
     events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *query).splitlines()]
     nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
     words = ("sacct", "--allusers", "--allocations", *period(since), "--state=NODE_FAIL")
