@@ -19,8 +19,8 @@ from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.open_partners import NOBODY, open_label, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.rules.attributes import Attribute, Axis
-from metasched.signature.rules.numbered_runs import NumberedRun, tagged_shapes
-from metasched.signature.rules.open_sides import ANY, BothWays, Call, with_lacking
+from metasched.signature.rules.numbered_runs import MOST_SIDES, NumberedRun, tagged_shapes
+from metasched.signature.rules.open_sides import BothWays, Call, with_lacking
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.roles import cells
 from metasched.signature.traces.actions import ActionTable, Shape
@@ -29,6 +29,8 @@ from metasched.signature.traces.trace import Trace
 
 #: Most children of the trees that are tried.
 MOST_TRIED_CHILDREN = 8
+#: On how many grids relations are tried by which partners are no neighbours.
+MOST_LINES = 14
 #: Distances round each side, where every process has a partner.
 ROUND = "shift"
 #: Labels along the sides of a grid are one number, with this base.
@@ -179,7 +181,7 @@ def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, 
         if called and ((topology == "line" and steady) or beside(found, called, topology)):
             given.append({number: Relation(topology, "step") for number, _ in called})
             yield given[-1]
-    for topology in topologies:
+    for topology in topologies[:MOST_LINES]:
         chosen: dict[int, Relation] = {}
         for number, shape in called:
             known = [(len(labels), place, relation) for place, relation in enumerate(relations(topology))
@@ -195,7 +197,7 @@ def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, 
 def beside(found: Incomplete, called: Sequence[tuple[int, Shape]], topology: str) -> bool:
     """Whether all partners are neighbours along the sides of a grid, corners included."""
     step = Relation(topology, "step")
-    return all(
+    return dimensions_of(topology) <= MOST_SIDES and all(
         (labels := run.different(number, shape, step)) is not None and step.beside(chain.from_iterable(labels))
         for run in found.pairs
         for number, shape in called
@@ -316,7 +318,7 @@ class _Merged:
         #: The calls of each role in order, and of those that the run lacks, by number, an action of the largest run.
         self.merged: list[list[int]] = []
         self.lacking: dict[int, tuple[Shape, tuple[float, ...], tuple[Floats, ...]]] = {}
-        self.both_ways = self._both_ways() if largest is None else None
+        self.both_ways: BothWays | None = self._both_ways() if largest is None else largest.both_ways
 
     def _both_ways(self) -> BothWays | None:
         """The order of calls to both neighbours along a side; None where partners are no neighbours in one grid."""
@@ -359,7 +361,7 @@ class _Merged:
         merged: list[int] = []
         there: list[Flags] = []
         after: dict[int, int] = {}
-        along: dict[int, Call] = {}
+        along: dict[int, int] = {}
         valid: dict[int, Flags] = {}
 
         def may_follow(symbol: int) -> bool:
@@ -379,9 +381,9 @@ class _Merged:
             if (symbol := next(possible, -1)) < 0:
                 break
             if self.both_ways is not None:
-                first = self.both_ways.first([self.calls[each] for each in (symbol, *possible)], along)
+                first = self.both_ways.first([self.calls[each] for each in (symbol, *possible)], last, along)
                 symbol = self.calls.index(first)
-                along[self.both_ways.side(first)] = along[ANY] = first
+                self.both_ways.passed(first, along)
             needed, waits = calls == symbol, bool(self.waits[symbol])
             self.skipped |= waits and not needed.all()
             requests[needed] = 0 if waits else requests[needed] + self.opens[symbol]

@@ -8,7 +8,7 @@ calls that a run lacks are those of the largest run, at the same places of the p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 #: A call: the number of its shape, and the labels of its partners.
 Call = tuple[int, ...]
@@ -16,8 +16,8 @@ Call = tuple[int, ...]
 Parts = Callable[[int], Sequence[float]]
 #: Before the first call and after the last one.
 EDGE: Call = ()
-#: The side under which the last call along any stands.
-ANY = -1
+#: The side of calls that go along none, or several.
+NONE = -1
 
 
 class BothWays:
@@ -33,7 +33,7 @@ class BothWays:
     Examples
     --------
     >>> known = BothWays(lambda label: [label], [0, 1], [], [[(0, 1), (1, 1)], [(0, -1), (1, -1), (0, 1), (1, 1)]])
-    >>> known.first([(0, 1), (1, -1)], {0: (0, -1)})
+    >>> known.first([(0, 1), (1, -1)], (0, -1), {0: 0})
     (1, -1)
     """
 
@@ -41,75 +41,108 @@ class BothWays:
         self, parts: Parts, kinds: Sequence[int], waits: Collection[int], processes: Sequence[Sequence[Call]]
     ) -> None:
         self._parts, self._kinds = parts, kinds
-        different = [[*calls] for calls in dict.fromkeys(tuple(dict.fromkeys(each)) for each in processes)]
+        different = {*map(tuple, processes)}
         self._ways: dict[Call, tuple[int, Call]] = {}
-        for calls in different:
+        for calls in sorted(different):
             # Calls to one neighbour that differ in their tags are numbered in order.
             before: dict[tuple[int, Call], int] = {}
-            for call in calls:
+            for call in dict.fromkeys(calls):
                 side, way = self._way(call)
                 place = before[side, way] = before.get((side, way), -1) + 1
                 self._ways.setdefault(call, (side, (*way, place)))
-        orders: dict[tuple[Call, ...], set[Call]] = {}
-        for whole in {tuple(each) for each in processes}:
-            along: dict[int, dict[Call, bool]] = {}
-            last = -1
-            for side, way in map(self._ways.__getitem__, whole):
-                if side < 0 and way[0] in waits and last >= 0:
-                    along[last][[*along[last]][-1]] = True
-                elif side >= 0:
-                    along.setdefault(side, {}).setdefault(way, False)
-                last = side
-            for ways in along.values():
-                if {-1, 1} <= {way[1] for way in ways}:
-                    waited = {way for way, waits_then in ways.items() if waits_then}
-                    orders[(*ways,)] = orders.get((*ways,), waited) & waited
-        # Where sides have orders of their own, none says anything of another one.
-        ((order, pauses),) = orders.items() if len(orders) == 1 else (((), set()),)
-        self._order = {way: place for place, way in enumerate(order)}
-        self._pauses = pauses
+        #: The calls of one turn along a side, and after which of them processes wait.
+        self._order, self._pauses = self._agreed([*map(self._along, sorted(different))], waits)
+
+    def _along(self, calls: Sequence[Call]) -> dict[int, list[Call]]:
+        """The calls along each side to which a process has both neighbours, and waits that follow right after them."""
+        found: dict[int, list[Call]] = {}
+        last = NONE
+        for side, way in map(self._ways.__getitem__, calls):
+            if side != NONE or last != NONE:
+                found.setdefault(last if side == NONE else side, []).append(way)
+            last = side
+        return {side: ways for side, ways in found.items() if {-1, 1} <= {way[1] for way in ways if len(way) > 2}}
+
+    @staticmethod
+    def _agreed(
+        processes: Sequence[Mapping[int, Sequence[Call]]], waits: Collection[int]
+    ) -> tuple[tuple[Call, ...], set[int]]:
+        """The order of the calls along a side, and after which of them all sides wait; nothing where sides differ."""
+        for form in (_turn, dict.fromkeys):
+            orders: dict[tuple[Call, ...], set[int]] = {}
+            for ways in chain.from_iterable(each.values() for each in processes):
+                order, pauses = list[Call](), set[int]()
+                for way in form(ways):
+                    if len(way) > 2:
+                        order.append(way)
+                    elif way[0] in waits:
+                        pauses.add(len(order) - 1)
+                orders[tuple(order)] = orders.get(tuple(order), pauses) & pauses
+            if len(orders) == 1:
+                return orders.popitem()
+        return (), set()
 
     def _way(self, call: Call) -> tuple[int, Call]:
-        """The side that a call goes along, -1 for none or several, and its kind with its steps there."""
+        """The side that a call goes along, NONE for none or several, and its kind with its steps there."""
         steps = [self._parts(label) for label in call[1:]]
         sides = {side for each in steps for side, step in enumerate(each) if step}
-        side = min(sides) if len(sides) == 1 and all(map(any, steps)) else -1
-        return side, (self._kinds[call[0]], *(int(each[side]) for each in steps if side >= 0))
+        side = min(sides) if len(sides) == 1 and all(map(any, steps)) else NONE
+        return side, (self._kinds[call[0]], *(int(each[side]) for each in steps if side != NONE))
 
     @property
     def complete(self) -> bool:
         """Whether all calls with partners go along one side each."""
-        return all(side >= 0 for call, (side, _) in self._ways.items() if len(call) > 1)
+        return all(side != NONE for call, (side, _) in self._ways.items() if len(call) > 1)
 
-    def side(self, call: Call) -> int:
-        """The side that a call goes along, -1 where it goes along none or several."""
-        return self._ways[call][0]
+    def place(self, call: Call, places: Mapping[int, int]) -> tuple[int, int]:
+        """The side that a call goes along, and which call there it is in the order, the first after those before it.
 
-    def first(self, calls: Sequence[Call], last: Mapping[int, Call]) -> Call:
+        Parameters
+        ----------
+        places : of the last call along each side.
+        """
+        side, way = self._ways.get(call, (NONE, call))
+        if side == NONE or way not in self._order:
+            return NONE, 0
+        begin = places.get(side, -1) + 1
+        turned = [*self._order[begin:], *self._order[:begin]]
+        return side, begin + turned.index(way)
+
+    def passed(self, call: Call, places: dict[int, int]) -> None:
+        """Note the place of a call that was made."""
+        side, place = self.place(call, places)
+        if side != NONE:
+            places[side] = place % len(self._order)
+
+    def first(self, calls: Sequence[Call], last: Call, places: Mapping[int, int]) -> Call:
         """Which of some calls comes first: the first of them, or another along the same side that comes before it.
 
         Parameters
         ----------
         calls : that may come next.
-        last : the last call along each side so far, and of all.
+        last : the last call of all.
+        places : in the order, of the last call along each side.
         """
-        (side, way), many = self._ways[calls[0]], len(self._order)
-        if side < 0:
-            # Others may still have to call the neighbour the other way before processes wait.
-            return next((call for call in calls[1:] if self._follows(last.get(ANY, EDGE), call)), calls[0])
-        if way not in self._order:
+        at = {call: self.place(call, places) for call in calls}
+        side, _ = at[calls[0]]
+        if side != NONE:
+            return min((call for call in calls if at[call][0] == side), key=lambda call: at[call][1])
+        if self._ways.get(calls[0], (0, last))[0] != NONE or len(calls[0]) > 1:
             return calls[0]
-        before = self._order.get(self._ways[last[side]][1], -1) if side in last else -1
-        along = {call: self._order[way] for call in calls for at, way in [self._ways[call]]
-                 if at == side and way in self._order}  # fmt: skip
-        return min(along, key=lambda call: (along[call] - before - 1) % many)
+        # Others may still have to call the neighbour the other way before processes wait.
+        along, _ = self._ways.get(last, (NONE, last))
+        before = places.get(along, NONE)
+        if before == NONE or before in self._pauses or before + 1 == len(self._order):
+            return calls[0]
+        return next((call for call in calls[1:] if at[call] == (along, before + 1)), calls[0])
 
-    def _follows(self, before: Call, call: Call) -> bool:
-        """Whether a call comes right after another one along the same side."""
-        if not before or self.side(before) < 0 or self.side(before) != self.side(call):
-            return False
-        one, other = self._ways[before][1], self._ways[call][1]
-        return one not in self._pauses and self._order.get(other, -1) == self._order.get(one, -2) + 1
+
+def _turn(ways: Sequence[Call]) -> tuple[Call, ...]:
+    """The calls of one turn of a loop, of those of all its turns."""
+    period = next(
+        length for length in range(1, len(ways) + 1) if all(way == ways[at % length] for at, way in enumerate(ways))
+    )
+    return tuple(ways[:period])
 
 
 def with_lacking(

@@ -40,8 +40,8 @@ MOST_TRIED = 8
 MOST_FAILED = 4
 #: How many roles there may be at most for each process of the largest run.
 MOST_ROLES = 0.75
-#: Roles whose programs are completed each by itself, simplest first, and on how many grids distances are tried.
-COMPLETED, MOST_LINES = ("", "begins", "borders"), 14
+#: Roles whose programs are completed each by itself, simplest first.
+COMPLETED = ("", "begins", "borders")
 #: Fewest different counts that a rule in n can be checked on.
 FEWEST = 3
 
@@ -105,7 +105,7 @@ def completed_program(traces: Sequence[Trace], timed: bool) -> Fit | None:
     incomplete, runs = Incomplete(traces), [NumberedRun(trace, {}, set()) for trace in traces]
     # Sides of the same length in all runs are no sides of three that happen to be as long.
     topologies = sorted(different([run.count for run in runs]), key=dimensions_of)
-    ways = ((way, features) for way in related(incomplete, topologies[:MOST_LINES]) for features in COMPLETED)
+    ways = ((way, features) for way in related(incomplete, topologies) for features in COMPLETED)
     for relations, features in ways:
         whole = completed(incomplete, features, relations)
         if whole is None:

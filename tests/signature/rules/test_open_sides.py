@@ -103,9 +103,18 @@ def test_faces_of_which_a_block_has_several_pieces_are_no_share_along_the_way() 
     assert right(Halo("shifts", (384, 192, 576), 1, "sides"), (4, 16, 32), (64, 128))
 
 
+def test_several_messages_to_one_neighbour_keep_their_order_where_their_tags_differ_from_run_to_run() -> None:
+    assert right(Halo("pairs", (192, 96, 384), -1, "ways", ways=(1, -1), fields=2), (4, 8, 16, 32), (64, 128))
+
+
+def test_grids_whose_last_side_is_the_longest_are_found_among_many_others() -> None:
+    # 12, 24 and 48 processes allow 29 different grids.
+    assert right(Halo("shifts", (192, 384, 576), -1), (12, 24, 48), (96,))
+
+
 def drawn(seed: int) -> tuple[Halo, tuple[int, ...]]:
     source = random.Random(seed)
-    counts = source.choice([(4, 8, 16), (8, 16, 32), (4, 16, 32), (8, 24, 48)])
+    counts = source.choice([(4, 8, 16), (8, 16, 32), (4, 16, 32), (8, 24, 48), (12, 24, 48)])
     lengths = tuple(source.choice((96, 192, 384, 576)) for _ in range(source.choice((2, 3, 3))))
     ways = source.choice([(-1, 1), (1, -1)])
     tags, fields = source.choice(("one", "sides", "ways")), source.choice((1, 2))
