@@ -20,7 +20,7 @@ from metasched.signature.equations.open_partners import NOBODY, open_label, open
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.numbered_runs import MOST_SIDES, NumberedRun, tagged_shapes
-from metasched.signature.rules.open_sides import BothWays, Call, with_lacking
+from metasched.signature.rules.open_sides import BothWays, Call, NestedLoops, with_lacking
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.roles import cells
 from metasched.signature.traces.actions import ActionTable, Shape
@@ -318,19 +318,25 @@ class _Merged:
         #: The calls of each role in order, and of those that the run lacks, by number, an action of the largest run.
         self.merged: list[list[int]] = []
         self.lacking: dict[int, tuple[Shape, tuple[float, ...], tuple[Floats, ...]]] = {}
-        self.both_ways: BothWays | None = self._both_ways() if largest is None else largest.both_ways
+        self.both_ways: BothWays | None = None if largest is None else largest.both_ways
+        #: Only where the order of calls is not known from the largest run, and where corners have some.
+        self.nested: NestedLoops | None = None
+        if largest is None:
+            self._order_calls()
 
-    def _both_ways(self) -> BothWays | None:
-        """The order of calls to both neighbours along a side; None where partners are no neighbours in one grid."""
+    def _order_calls(self) -> None:
+        """Find the order of calls that no process makes together, where partners are neighbours in one grid."""
         relations = {*self.chosen.values()}
         labels = [label for call in self.calls for label in call[1:]]
         if len(relations) != 1 or not (relation := relations.pop()).beside(labels):
-            return None
+            return
         kinds: dict[Shape, int] = {}
         of = [kinds.setdefault(shape, len(kinds)) for shape, _ in self.keys]
         waits = {of[call[0]] for call, each in zip(self.calls, self.waits, strict=True) if each}
         processes = [[self.calls[each] for each in self.symbol[at].tolist()] for at in self.pairs.at]
-        return BothWays(relation.parts, of, waits, processes)
+        self.both_ways = BothWays(relation.parts, of, waits, processes)
+        if not self.both_ways.complete:
+            self.nested = NestedLoops(relation.parts, of, processes)
 
     def as_often(self, ranks: Ints) -> bool:
         """Whether each call but waits is made equally often by all processes of a role whose partner exists."""
@@ -381,7 +387,12 @@ class _Merged:
             if (symbol := next(possible, -1)) < 0:
                 break
             if self.both_ways is not None:
-                first = self.both_ways.first([self.calls[each] for each in (symbol, *possible)], last, along)
+                calls_next = [self.calls[each] for each in (symbol, *possible)]
+                first: Call | None = self.both_ways.first(calls_next, last, along)
+                if self.nested is not None and len(calls_next) > 1:
+                    first = self.nested.first(calls_next, last)
+                if first is None:
+                    return False
                 symbol = self.calls.index(first)
                 self.both_ways.passed(first, along)
             needed, waits = calls == symbol, bool(self.waits[symbol])

@@ -8,7 +8,8 @@ calls that a run lacks are those of the largest run, at the same places of the p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import chain, pairwise
+from functools import partial
+from itertools import chain, pairwise, permutations, product
 
 #: A call: the number of its shape, and the labels of its partners.
 Call = tuple[int, ...]
@@ -143,6 +144,69 @@ def _turn(ways: Sequence[Call]) -> tuple[Call, ...]:
         length for length in range(1, len(ways) + 1) if all(way == ways[at % length] for at, way in enumerate(ways))
     )
     return tuple(ways[:period])
+
+
+class NestedLoops:
+    """The order of calls to neighbours, corners included, where loops over the sides of the grid make them.
+
+    Parameters
+    ----------
+    parts : the steps of a label along each side of the grid.
+    kinds : of the number of each shape, that of all shapes which differ in their tags only.
+    processes : the calls of processes, in order.
+
+    Examples
+    --------
+    >>> steps = {4: (-1, 1), 5: (0, -1), 6: (-1, 0), 7: (1, -1)}
+    >>> known = NestedLoops(steps.__getitem__, [0], [[(0, 6), (0, 5), (0, 7)]])
+    >>> known.first([(0, 5), (0, 4)], (0, 6))
+    (0, 4)
+    """
+
+    def __init__(self, parts: Parts, kinds: Sequence[int], processes: Sequence[Sequence[Call]]) -> None:
+        self._parts, self._kinds = parts, kinds
+        by_kind: dict[int, set[Sequence[Call]]] = {}
+        for calls in {*map(tuple, processes)}:
+            for kind in {kinds[call[0]] for call in calls if len(call) > 1}:
+                own = tuple(dict.fromkeys(call for call in calls if kinds[call[0]] == kind))
+                by_kind.setdefault(kind, set()).add(own)
+        #: Of each kind of call, the outermost side first and the way along all sides, as far as processes show them.
+        self._loops = {kind: self._possible(different) for kind, different in by_kind.items()}
+
+    def _possible(self, different: Collection[Sequence[Call]]) -> list[tuple[tuple[int, ...], int]]:
+        sides = range(len(self._parts(next(iter(different))[0][1])))
+        after = [both for calls in different for both in pairwise(calls)]
+        return [
+            loops
+            for loops in product(permutations(sides), (1, -1))
+            if all(self._key(one, loops) <= self._key(other, loops) for one, other in after)
+        ]
+
+    def _key(self, call: Call, loops: tuple[tuple[int, ...], int]) -> tuple[float, ...]:
+        steps, (order, way) = self._parts(call[1]), loops
+        return tuple(way * steps[side] for side in order)
+
+    def first(self, calls: Sequence[Call], last: Call) -> Call | None:
+        """Which of some calls that no process makes together comes first; None where that is not clear.
+
+        Parameters
+        ----------
+        calls : that may come next.
+        last : the last call.
+        """
+        kinds = {self._kinds[call[0]] for call in calls}
+        if len(kinds) > 1 and last and len(last) > 1:
+            # A loop is finished before the next one begins.
+            kinds = {self._kinds[last[0]]}
+            calls = [call for call in calls if self._kinds[call[0]] in kinds and self._follows(last, call)]
+        if len(kinds) != 1 or not calls or any(len(call) < 2 for call in calls):
+            return None
+        firsts = {min(calls, key=partial(self._key, loops=loops)) for loops in self._loops[kinds.pop()]}
+        return firsts.pop() if len(firsts) == 1 else None
+
+    def _follows(self, one: Call, other: Call) -> bool:
+        """Whether a call may come after another of its kind in one turn of the loops."""
+        return all(self._key(one, loops) <= self._key(other, loops) for loops in self._loops[self._kinds[one[0]]])
 
 
 def with_lacking(

@@ -71,6 +71,14 @@ def test_messages_with_a_tag_for_each_direction_are_right_where_sides_are_longer
     assert texts(sound(found.application, 128)) == texts(exchanged(128, 3, around=False, tagged=True))
 
 
+@pytest.mark.parametrize("tagged", [False, True])
+def test_messages_to_corners_are_right_where_no_process_has_both_neighbours_along_a_side(tagged: bool) -> None:
+    found = fit([exchanged(n, 3, around=False, tagged=tagged) for n in (8, 16, 32)])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    for n in (64, 128):
+        assert texts(sound(found.application, n)) == texts(exchanged(n, 3, around=False, tagged=tagged))
+
+
 def one_after_another(n: int) -> Trace:
     """Each process exchanges with one neighbour after another, corners included, pieces of an edge or of a cell."""
     sides = balanced(n, 2)
