@@ -419,13 +419,8 @@ class _Merged:
         """Add the calls of the largest run whose partner no process has; False where their places are not clear."""
         there = {*self.calls}
         new = [call for call in largest.calls if call not in there and len(call) > 1]
-        if (
-            not new
-            or largest.both_ways is None
-            or not largest.both_ways.complete
-            or len(self.merged) != 1
-            or len(largest.merged) != 1
-        ):
+        known = largest.both_ways is not None and largest.both_ways.complete
+        if not new or not known or len(self.merged) != 1 or len(largest.merged) != 1:
             return True
         opens = {call: int(many) for call, many in zip(largest.calls, largest.opens, strict=True)}
         waits = {call for call, each in zip(largest.calls, largest.waits, strict=True) if each}

@@ -18,7 +18,7 @@ from metasched.signature.rules.attributes import STEPS, Attribute, with_grid
 from metasched.signature.rules.samples import Samples
 
 #: A share along one side.
-_SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
+SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
 #: Largest divisor of a product of lengths that the program shares out elsewhere too.
 MOST_DIVIDED = 16
 _SHARED = re.compile(r"floor(\d):(\d+)")
@@ -71,14 +71,26 @@ def _across(rule: Attribute, peer: Attribute, topology: str, counts: Sequence[in
         ways = {last for _ in along}
     terms = rule.expression.terms if rule.expression is not None else ()
     factors = [factor for _, atom in terms for factor in atom.split("*")]
-    if not ways or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):
+    if not ways or len(terms) != 1 or not all(SHARE.fullmatch(each) for each in factors):
         return rule
     (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
     sides = [TOPOLOGIES[topology](n) for n in counts]
     grids = [with_grid({"r": np.zeros(1)}, each) for each in sides]
-    shares = {int(_SHARE.sub(r"\1\2", each)): each for each in factors}
+    shares = {int(SHARE.sub(r"\1\2", each)): each for each in factors}
+    others = [side for side in range(last + 1) if side not in ways]
+    if len(shares) < len(factors) or {*shares} == {*others}:
+        return rule
+    # All of the face, or the edge to a corner, or else one side in place of another.
+    values = [slope * math.prod(float(atom_value(each, grid)[0]) for each in factors) for grid in grids]
+    for like in dict.fromkeys((next((each for side, each in shares.items() if side in ways), factors[0]), "1/P0")):
+        face = [_turned(like, side) for side in others]
+        made = [math.prod(float(atom_value(each, grid)[0]) for each in face) for grid in grids]
+        each_has = np.array([value / each if each else 0.0 for value, each in zip(values, made, strict=True)])
+        whole = float(np.round(each_has[0]))
+        if face and whole and np.all(np.abs(each_has - whole) <= ROUNDING * whole):
+            return Attribute(rule.topology, expression=Expression(constant, ((whole, "*".join(face)),)))
     if len(ways) > 1:
-        # To a corner goes an edge, along the sides that the message does not cross: of others the runs show one length.
+        # Along the sides that the message does not cross: of others the runs show one length.
         edges = [each for side, each in shares.items() if side not in ways]
         steady = all(each[way] == sides[0][way] for each in sides for way in ways & {*shares})
         if not edges or len(edges) == len(shares) or not steady:
@@ -86,18 +98,6 @@ def _across(rule: Attribute, peer: Attribute, topology: str, counts: Sequence[in
         slope *= float(np.prod([atom_value(each, grids[0]) for each in factors if each not in edges]))
         return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(edges)),)))
     (way,) = ways
-    others = [side for side in range(last + 1) if side != way]
-    if len(shares) < len(factors) or {*shares} == {*others}:
-        return rule
-    # All of the face, or else one side in place of another.
-    values = [slope * math.prod(float(atom_value(each, grid)[0]) for each in factors) for grid in grids]
-    for like in dict.fromkeys((shares.get(way, factors[0]), "1/P0")):
-        face = [_turned(like, side) for side in others]
-        made = [math.prod(float(atom_value(each, grid)[0]) for each in face) for grid in grids]
-        each_has = np.array([value / each if each else 0.0 for value, each in zip(values, made, strict=True)])
-        whole = float(np.round(each_has[0]))
-        if whole and np.all(np.abs(each_has - whole) <= ROUNDING * whole):
-            return Attribute(rule.topology, expression=Expression(constant, ((whole, "*".join(face)),)))
     free = [side for side in others if side not in shares and all(each[side] == each[way] for each in sides)]
     if way not in shares or not free:
         return rule

@@ -170,6 +170,13 @@ class NestedLoops:
             for kind in {kinds[call[0]] for call in calls if len(call) > 1}:
                 own = tuple(dict.fromkeys(call for call in calls if kinds[call[0]] == kind))
                 by_kind.setdefault(kind, set()).add(own)
+        longest = max(processes, key=len, default=())
+        #: The kinds of two calls to one neighbour, where one follows right after the other.
+        self._pairs = {
+            (kinds[one[0]], kinds[other[0]])
+            for one, other in pairwise(longest)
+            if len(one) > 1 and one[1:] == other[1:]
+        }
         #: Of each kind of call, the outermost side first and the way along all sides, as far as processes show them.
         self._loops = {kind: self._possible(different) for kind, different in by_kind.items()}
 
@@ -196,6 +203,10 @@ class NestedLoops:
         """
         kinds = {self._kinds[call[0]] for call in calls}
         if len(kinds) > 1 and last and len(last) > 1:
+            kind = self._kinds[last[0]]
+            paired = [call for call in calls if call[1:] == last[1:] and (kind, self._kinds[call[0]]) in self._pairs]
+            if paired:
+                return paired[0]
             # A loop is finished before the next one begins.
             kinds = {self._kinds[last[0]]}
             calls = [call for call in calls if self._kinds[call[0]] in kinds and self._follows(last, call)]

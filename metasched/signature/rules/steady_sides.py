@@ -6,6 +6,7 @@ one does: where its size, with the sides exchanged, holds as well, it is taken.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,9 +14,11 @@ from itertools import product
 
 import numpy as np
 
+from metasched.signature.equations.expressions import Expression, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
 from metasched.signature.rules.application import Application, Role
-from metasched.signature.rules.attributes import STEPS, Attribute, turned_to
+from metasched.signature.rules.attributes import STEPS, Attribute, turned_to, with_grid
+from metasched.signature.rules.faces import SHARE
 from metasched.signature.rules.members import equal_in, members_of
 from metasched.signature.rules.roles import Cell
 from metasched.signature.traces.matching import Leaf
@@ -55,9 +58,7 @@ def across_steady_sides(application: Application) -> dict[Cell, Role]:
     grids = Counter(each.topology for message in messages for each in message.partners)
     topology = next((name for name, _ in grids.most_common() if name not in ("", "line")), "line")
     sides = np.array([TOPOLOGIES[topology](n) for n in application.learned])
-    steady = np.flatnonzero(np.ptp(sides, axis=0) == 0).tolist()
-    turns = [*product(steady, {*range(sides.shape[1])} - {*steady})]
-    if not turns:
+    if sides.shape[1] == 1:
         return application.roles
     known: dict[tuple[str, int, frozenset[int]], list[Attribute]] = {}
     for message in messages:
@@ -69,17 +70,50 @@ def across_steady_sides(application: Application) -> dict[Cell, Role]:
         found, here = [*message.sizes], members[message.cell]
         for at, partner in enumerate(message.partners):
             crossed = _crossed(partner, topology)
-            for one, other in turns if crossed else ():
+            # Where a side is one process long, no message crosses it.
+            made = sides[np.all(sides[:, [*crossed]] > 1, axis=1)]
+            steady = np.flatnonzero(np.ptp(made, axis=0) == 0).tolist() if crossed and len(made) else []
+            for one, other in product(steady, {*range(sides.shape[1])} - {*steady}):
                 like = frozenset({one: other, other: one}.get(side, side) for side in crossed)
                 for size in dict.fromkeys(known.get((message.name, message.column, like), ())):
                     turned = turned_to(size, topology, one, other)
                     own = _spoken(found[at], application)
-                    new = _shares(turned) not in (_shares(size), _shares(own))
-                    if new and equal_in(turned, own, application, here):
+                    if _shares(turned) in (_shares(size), _shares(own)):
+                        continue
+                    if equal_in(turned, own, application, here):
                         found[at] = turned
+                    elif (scaled := _scaled(turned, own, application, topology, crossed)) is not None:
+                        found[at] = scaled
         if found != [*message.sizes]:
             roles[message.cell] = _with(roles[message.cell], message, found)
     return roles
+
+
+def _scaled(
+    turned: Attribute, own: Attribute, application: Application, topology: str, crossed: frozenset[int]
+) -> Attribute | None:
+    """A share along another side of a block that is longer there; None where the sizes are in no proportion.
+
+    They need only agree where the message is sent, and where its own rule says less of the sides.
+    """
+    terms = turned.expression.terms if turned.expression is not None and not turned.expression.constant else ()
+    known = own.expression
+    factors = terms[0][1].split("*") if len(terms) == 1 else []
+    if known is None or len(known.terms) > 1 or not factors or not all(map(SHARE.fullmatch, factors)):
+        return None
+    if known.terms and len(known.terms[0][1].split("*")) >= len(factors):
+        return None
+    plain = "*".join("1/P" + SHARE.sub(r"\1\2", each) for each in factors)
+    sides = [each for n in application.learned if min((each := TOPOLOGIES[topology](n))[side] for side in crossed) > 1]
+    grids = [with_grid({"r": np.zeros(1), "n": np.full(1, float(math.prod(each)))}, each) for each in sides]
+    try:
+        values = [float(own(grid, math.prod(each))[0]) for grid, each in zip(grids, sides, strict=True)]
+    except KeyError:  # it depends on the step of a loop
+        return None
+    wholes = [value / float(atom_value(plain, grid)[0]) for value, grid in zip(values, grids, strict=True)]
+    if not wholes or max(wholes) != min(wholes):
+        return None
+    return Attribute(turned.topology, expression=Expression(0.0, ((wholes[0], plain),)))
 
 
 def _messages(application: Application) -> Iterator[_Message]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 import pytest
@@ -77,6 +77,35 @@ def test_messages_to_corners_are_right_where_no_process_has_both_neighbours_alon
     assert (found.ruled, found.unruled) == (1.0, {})
     for n in (64, 128):
         assert texts(sound(found.application, n)) == texts(exchanged(n, 3, around=False, tagged=tagged))
+
+
+def with_edges(n: int, lengths: tuple[int, int, int], paired: bool) -> Trace:
+    """Messages to all that are next along one side or two, each received and then sent, or first all received."""
+    sides = balanced(n, 3)
+    ranks = {place: rank for rank, place in enumerate(product(*map(range, sides)))}
+
+    def turn(at: tuple[int, ...]) -> list[Action]:
+        ways = [way for way in product((-1, 0, 1), repeat=3) if 0 < sum(map(abs, way)) <= 2]
+        messages = []
+        for way in ways:
+            to = ranks.get(tuple(place + by for place, by in zip(at, way, strict=True)))
+            size = 8 * prod(1 if by else length // side for by, length, side in zip(way, lengths, sides, strict=True))
+            messages += [(to, 3, size, 6)] if to is not None else []
+        calls: list[list[Action]] = [[("irecv", each), ("isend", each)] for each in messages]
+        names = [*chain.from_iterable(calls)] if paired else [*chain.from_iterable(zip(*calls, strict=True))]
+        return [("compute", (1e8 / n,)), *names, ("waitall", (len(names),))]
+
+    return trace_of({rank: [("init", ()), *3 * turn(at), ("finalize", ())] for at, rank in ranks.items()})
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_edges_that_are_as_long_in_all_runs_follow_those_along_other_sides(paired: bool) -> None:
+    # 8, 16 and 32 processes are 2, 2, 2, 4, 2, 2 and 4, 4, 2: what is sent along both of the first two never changes.
+    lengths = (576, 192, 384)
+    found = fit([with_edges(n, lengths, paired) for n in (8, 16, 32)])
+    assert (found.ruled, found.unruled) == (1.0, {})
+    for n in (64, 128):
+        assert texts(sound(found.application, n)) == texts(with_edges(n, lengths, paired))
 
 
 def one_after_another(n: int) -> Trace:
