@@ -388,9 +388,11 @@ class _Merged:
                 break
             if self.both_ways is not None:
                 calls_next = [self.calls[each] for each in (symbol, *possible)]
-                first: Call | None = self.both_ways.first(calls_next, last, along)
-                if self.nested is not None and len(calls_next) > 1:
-                    first = self.nested.first(calls_next, last)
+                first = (
+                    self.nested.first(calls_next, last)
+                    if self.nested is not None and len(calls_next) > 1
+                    else self.both_ways.first(calls_next, last, along)
+                )
                 if first is None:
                     return False
                 symbol = self.calls.index(first)

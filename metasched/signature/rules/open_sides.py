@@ -208,8 +208,8 @@ class NestedLoops:
             if paired:
                 return paired[0]
             # A loop is finished before the next one begins.
-            kinds = {self._kinds[last[0]]}
-            calls = [call for call in calls if self._kinds[call[0]] in kinds and self._follows(last, call)]
+            kinds = {kind}
+            calls = [call for call in calls if self._kinds[call[0]] == kind and self._follows(last, call)]
         if len(kinds) != 1 or not calls or any(len(call) < 2 for call in calls):
             return None
         firsts = {min(calls, key=partial(self._key, loops=loops)) for loops in self._loops[kinds.pop()]}

@@ -244,14 +244,9 @@ class RuleSearch:
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
             of_column[column] = values
             if self.completed is not None and not shape.lists:
-                by_column[column], ruled = self._completed(
-                    samples,
-                    values,
-                    (shape_number, column),
-                    made,
-                    tolerance,
-                    by_column.get(min(shape.peers, default=-1)),
-                )
+                partner = by_column.get(min(shape.peers, default=-1))
+                key = shape_number, column
+                by_column[column], ruled = self._completed(samples, values, key, made, tolerance, partner)
                 if shape.peers and column not in shape.peers:
                     by_column[column] = off_the_way(by_column[column], by_column[shape.peers[0]], samples, made)
                 if tolerance and by_column[column].law is not None:
