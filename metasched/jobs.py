@@ -17,6 +17,8 @@ from typing import Literal
 from metasched.records import DEFAULT_SETTINGS, PARAMETER, SETTING_COLUMNS, InputError, Settings
 
 _MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]+)")
+#: What leaves a job alone, wherever it stands in its comment. One that was advised before is released by its placement.
+_OFF = re.compile(r"metasched:off(?:,placement=([0-9a-f]{1,32}))?")
 #: Characters of a mark at most: a longer one is not understood, rather than cut within a number.
 LONGEST_MARK = 500
 #: Bytes of a comment that Slurm takes at most.
@@ -242,8 +244,19 @@ def placement_in(comment: str) -> str:
     >>> placement_in("metasched:app=cg,n=1400,placement=" + "1f" * 16)
     '1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f'
     """
+    if off := _OFF.search(comment):
+        return off[1] or ""
     mark = read_mark(comment)
     return (mark and mark.placement) or ""
+
+
+def says_off(comment: str) -> bool:
+    """Whether a comment says that its job is to be left alone: neither advised nor learned.
+
+    >>> says_off("metasched:app=cg,n=1400 metasched:off"), says_off("metasched:app=off,n=1400")
+    (True, False)
+    """
+    return _OFF.search(comment) is not None
 
 
 def mark_in(comment: str) -> str:
@@ -270,7 +283,7 @@ def understood_mark(comment: str) -> Mark | None:
     metasched.records.errors.InputError: the comment says n=abc, expected a problem size above 0, such as n=1400
     """
     found = _MARK.search(comment)
-    if found is None or found[1] == "off":
+    if found is None or says_off(comment):
         return None
     if len(found[1]) > LONGEST_MARK:
         raise InputError(f"the comment's mark has {len(found[1])} characters, expected at most {LONGEST_MARK}")

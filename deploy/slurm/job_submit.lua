@@ -23,6 +23,8 @@ local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
 local MOST_NODES, MOST_PROCESSORS = 100000, 10000000
 -- Slurm refuses a job with a longer comment, and no mark that is longer is read (bytes).
 local MOST_COMMENT, MOST_MARK = 1024, 500
+-- What leaves a job alone, wherever it stands in its comment.
+local OFF = "metasched:off"
 -- A node's name may have this many bytes, this many numbers in brackets, and this many digits in each.
 local MOST_NAME, MOST_BRACKETS, MOST_DIGITS = 255, 4, 9
 
@@ -703,7 +705,7 @@ local function tell(text) slurm.log_user("%s", "metasched: " .. one_line(text)) 
 
 local function advise(job_desc, part_list, uid)
   local comment = job_desc.comment or ""
-  if comment:find("metasched:off", 1, true) or switched_off() then return nil end
+  if comment:find(OFF, 1, true) or switched_off() then return nil end
   local job, wrong = marked(comment)
   if wrong then return "left alone: " .. wrong end
   job = job or ruled(job_desc)
@@ -745,12 +747,19 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
 end
 
 -- A comment that replaces one with a placement notes it too: the daemon could not release the job from its nodes, nor
--- find its outcome.
+-- find its outcome. One that says off goes on saying that, and the job can still be released.
 local function keep_mark(job_desc, job_rec)
   local before, comment = job_rec.comment or "", job_desc.comment
-  local word = before:match("metasched:[%w_=.,+-]+") or ""
+  local word = before:match(OFF .. ",placement=%x+") or before:match("metasched:[%w_=.,+-]+") or ""
   local placement = word:match(",placement=%x+")
   if not comment or not placement or switched_off() then return end
+  local from, to = comment:find(OFF, 1, true)
+  if from then
+    if comment:find(",placement=", to, true) then return end
+    comment = comment:sub(1, to) .. placement .. comment:sub(to + 1)
+    job_desc.comment = #comment <= MOST_COMMENT and comment or OFF .. placement
+    return
+  end
   local new = comment:match("metasched:[%w_=.,+-]*") or ""
   if new:find(",placement=", 1, true) then return end
   if marked(comment) then word = new .. placement end

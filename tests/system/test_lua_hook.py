@@ -586,7 +586,11 @@ PLACED = "metasched:app=cg,n=900,p=2,placement=0a1b"
         ("for Ann", f"for Ann {PLACED}"),
         ("", PLACED),
         ("metasched:app=cg,n=800 for Ann", "metasched:app=cg,n=800,placement=0a1b for Ann"),
-        ("metasched:off", PLACED),
+        ("metasched:off", "metasched:off,placement=0a1b"),
+        ("for Ann metasched:off please", "for Ann metasched:off,placement=0a1b please"),
+        ("metasched:app=cg,n=800 metasched:off", "metasched:app=cg,n=800 metasched:off,placement=0a1b"),
+        ("metasched:off,placement=2c", "metasched:off,placement=2c"),
+        ("metasched:off " + "a" * 1000, "metasched:off,placement=0a1b"),
         ("metasched:app=cg,n=much", PLACED),
         ("metasched:app=cg,n=800,placement=2c", "metasched:app=cg,n=800,placement=2c"),
         ("refused", "refused"),
@@ -598,6 +602,21 @@ def test_a_comment_that_is_changed_while_the_job_waits_still_notes_its_placement
 ) -> None:
     found = commented(tmp_path, comment=comment, before=f"night {PLACED}")
     assert found == [kept, "", -1 if comment == "refused" else 0]
+
+
+@pytest.mark.parametrize(
+    ("comment", "kept"),
+    [
+        ("for Ann", "for Ann metasched:off,placement=0a1b"),
+        ("metasched:app=cg,n=800", "metasched:app=cg,n=800,placement=0a1b"),
+        ("metasched:off", "metasched:off,placement=0a1b"),
+    ],
+)
+@pytest.mark.parametrize("before", ["metasched:off", "metasched:app=cg,n=800 metasched:off"])
+def test_a_job_that_is_left_alone_keeps_its_placement_until_it_is_advised_again(
+    before: str, comment: str, kept: str, tmp_path: Path
+) -> None:
+    assert commented(tmp_path, comment=comment, before=f"{before},placement=0a1b") == [kept, "", 0]
 
 
 @pytest.mark.parametrize("before", [None, "", "for Ann", "metasched:app=cg,n=900", "metasched:placement=0a1b"])

@@ -198,6 +198,28 @@ def test_a_job_that_slurm_has_forgotten_holds_up_no_other(slurm: Slurm, daemon: 
     assert (daemon.folder / "daemon.log").read_text().count(f"job {job} of proof is not learned") == 1
 
 
+def test_a_job_that_says_off_before_it_or_while_it_runs_is_never_learned(slurm: Slurm, daemon: Daemon) -> None:
+    """Its scheduler tells of it where its epilog did not: when the daemon was down at its end."""
+    script = slurm.folder / "off.sh"
+    script.write_text("#!/bin/sh\nsleep $2\n")
+    mark, off = "--comment=metasched:app=sp,n=31", "--comment=metasched:off"
+    jobs = [
+        slurm.sbatch("-n1", *words, str(script), "size=31", "5").job
+        for words in ((), (off,), (mark,), (f"{mark} {off[10:]}",))
+    ]
+    assert all(jobs)
+    slurm.wait(lambda: all(slurm.job(job)["JobState"] == "RUNNING" for job in jobs))
+    slurm.run("scontrol", "update", f"JobId={jobs[2]}", "Comment=metasched:off")
+    daemon.stop()
+    slurm.wait_for(jobs)
+    daemon.start()
+    daemon.learned(jobs[0])
+    following = slurm.sbatch("-n1", "--comment=metasched:app=sp,n=32", script=b"#!/bin/sh\nsleep 0.2\n").job
+    daemon.learned(following)
+    assert daemon.runs(*jobs[1:]) == []
+    assert daemon.runs(jobs[0])[0].run.extra["placement"] == outcomes(daemon)[jobs[0]]["id"]
+
+
 @pytest.mark.parametrize("words", [("--comment=metasched:app=sp,n=5",), ()], ids=["marked", "recognised"])
 def test_a_requeued_job_teaches_by_its_last_run_only(words: tuple[str, ...], slurm: Slurm, daemon: Daemon) -> None:
     script = b"#!/bin/sh\n# cg.x 5\n[ $SLURM_RESTART_COUNT ] && exec sleep 0.3\nsleep 60\n"

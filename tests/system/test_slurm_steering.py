@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from metasched.jobs import says_off
 from tests.system.placing_daemon import placing
 from tests.system.real_slurm import NODES, Slurm
 
@@ -122,6 +123,7 @@ def test_a_job_whose_user_named_its_nodes_stays_bound(slurm: Slurm) -> None:
         ("Partition=old,new", {"Partition": "old,new"}),
         ("NumNodes=1-3", {"NumNodes": "1-3"}),
         ("Name=changed", {"Partition": "new,old", "NumNodes": "1-4"}),
+        ("Comment=metasched:off", {"Partition": "new,old", "NumNodes": "1-4"}),
     ],
 )
 def test_what_a_user_changes_of_a_job_that_waits_stays_when_it_is_let_go(
@@ -137,6 +139,7 @@ def test_what_a_user_changes_of_a_job_that_waits_stays_when_it_is_let_go(
         after = slurm.job(job)
         assert {name: after[name] for name in kept} == kept
         assert after["TimeLimit"] == "00:05:00"
+        assert says_off(after["Comment"]) == says_off(words)
     finally:
         slurm.run("scancel", str(job))
         slurm.stand_still(still=False)

@@ -23,6 +23,7 @@ from metasched.jobs import (
     check_times,
     read_mark,
     same_run,
+    says_off,
 )
 from metasched.records import Run
 from metasched.schedulers.contract import Source
@@ -160,6 +161,8 @@ class EndedJobs:
 
     def _taken(self, job: EndedJob, sure: bool) -> dict[str, Any]:
         """What :meth:`take` does with the run of a job, and answers."""
+        if says_off(job.comment):  # Epilogs do not report such a job; its scheduler does.
+            return {"stored": False, "why": "its comment says metasched:off"}
         mark = self._mark_of(job)
         # Epilogs do not know a job's arguments, in which its problem size may be.
         if mark is None and not self.askers.know(job) and not self._sized.concerns(job.name):
