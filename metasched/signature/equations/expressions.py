@@ -247,6 +247,17 @@ class Expression:
         text = " + ".join(parts).replace("+ -", "- ")
         return f"({text}) mod {self.modulus}" if self.modulus else text
 
+    @property
+    def product(self) -> tuple[float, str] | None:
+        """The coefficient and the atom of an expression that is nothing else; None for any other.
+
+        Examples
+        --------
+        >>> Expression(0.0, ((8.0, "1/P0"),)).product, Expression(1.0, ((8.0, "1/P0"),)).product
+        ((8.0, '1/P0'), None)
+        """
+        return self.terms[0] if len(self.terms) == 1 and not self.constant and not self.modulus else None
+
     def of_shares(self, env: Env, squares: bool) -> Expression:
         """The same where all divisions come out even, as a product of a length's shares along several sides.
 
@@ -268,9 +279,9 @@ class Expression:
         >>> str(Expression(0.0, ((518400.0, "1/n"),)).of_shares(sides, squares=True))
         'floor0:720*floor1:720'
         """
-        if self.constant or self.modulus or len(self.terms) != 1:
+        if self.product is None:
             return self
-        coefficient, atom = self.terms[0]
+        coefficient, atom = self.product
         sides = ["P0", "P1"] if squares and atom == "1/n" and "P1" in env else [
             each.removeprefix("1/") for each in atom.split("*") if re.fullmatch(r"1/P\d", each)
         ]  # fmt: skip

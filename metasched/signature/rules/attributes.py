@@ -111,6 +111,11 @@ class Attribute:
         )
 
     @property
+    def product(self) -> tuple[float, str] | None:
+        """The coefficient and the atom where these are all of the rule's expression; None where they are not."""
+        return self.expression.product if self.expression is not None else None
+
+    @property
     def ruled(self) -> bool:
         """Whether the number follows rules only, without a regression."""
         return self.law is None and all(each.ruled for each in self.table)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,15 +15,10 @@ from metasched.signature.equations.nearness import ROUNDING
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import STEPS, Attribute, with_grid
 from metasched.signature.rules.samples import Samples
+from metasched.signature.rules.shares import QUOTIENT, ROUNDED, Share, product_of, share_of, shares_of
 
-#: A share along one side.
-SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
 #: Largest divisor of a product of lengths that the program shares out elsewhere too.
 MOST_DIVIDED = 16
-_SHARED = re.compile(r"floor(\d):(\d+)")
-#: What is dealt out among all, one way or another.
-DEALT = re.compile(r"(floor|most|ceil|block|spread)(\d):(\d+)")
-_ALONG = re.compile(r"1/P(\d)")
 
 
 def off_the_way(
@@ -69,45 +63,39 @@ def _across(rule: Attribute, peer: Attribute, topology: str, counts: Sequence[in
     if peer.topology == "line" and any(not axis.by.terms and abs(axis.by.constant) == 1 for axis in peer.axes):
         # The next rank is the neighbour along the last side of every grid.
         ways = {last for _ in along}
-    terms = rule.expression.terms if rule.expression is not None else ()
-    factors = [factor for _, atom in terms for factor in atom.split("*")]
-    if not ways or len(terms) != 1 or not all(SHARE.fullmatch(each) for each in factors):
+    known = rule.expression
+    if not ways or known is None or len(known.terms) != 1:
         return rule
-    (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
+    ((slope, atom),), constant = known.terms, known.constant
+    shares = shares_of(atom)
+    crossed, edges = ([each for each in shares if (each.side in ways) == across] for across in (True, False))
     sides = [TOPOLOGIES[topology](n) for n in counts]
     grids = [with_grid({"r": np.zeros(1)}, each) for each in sides]
-    shares = {int(SHARE.sub(r"\1\2", each)): each for each in factors}
-    others = [side for side in range(last + 1) if side not in ways]
-    if len(shares) < len(factors) or {*shares} == {*others}:
+    own, others = {each.side for each in shares}, [side for side in range(last + 1) if side not in ways]
+    if not shares or len(own) < len(shares) or own == {*others}:
         return rule
     # All of the face, or the edge to a corner, or else one side in place of another.
-    values = [slope * math.prod(float(atom_value(each, grid)[0]) for each in factors) for grid in grids]
-    for like in dict.fromkeys((next((each for side, each in shares.items() if side in ways), factors[0]), "1/P0")):
-        face = [_turned(like, side) for side in others]
-        made = [math.prod(float(atom_value(each, grid)[0]) for each in face) for grid in grids]
+    values = [slope * float(atom_value(atom, grid)[0]) for grid in grids]
+    for like in dict.fromkeys(((crossed or shares)[0], Share(QUOTIENT, 0))):
+        face = product_of([like.along(side) for side in others])
+        made = [float(atom_value(face, grid)[0]) if face else 0.0 for grid in grids]
         each_has = np.array([value / each if each else 0.0 for value, each in zip(values, made, strict=True)])
         whole = float(np.round(each_has[0]))
-        if face and whole and np.all(np.abs(each_has - whole) <= ROUNDING * whole):
-            return Attribute(rule.topology, expression=Expression(constant, ((whole, "*".join(face)),)))
+        if whole and np.all(np.abs(each_has - whole) <= ROUNDING * whole):
+            return Attribute(rule.topology, expression=Expression(constant, ((whole, face),)))
     if len(ways) > 1:
         # Along the sides that the message does not cross: of others the runs show one length.
-        edges = [each for side, each in shares.items() if side not in ways]
-        steady = all(each[way] == sides[0][way] for each in sides for way in ways & {*shares})
-        if not edges or len(edges) == len(shares) or not steady:
+        steady = all(each[way] == sides[0][way] for each in sides for way in ways & own)
+        if not edges or not crossed or not steady:
             return rule
-        slope *= float(np.prod([atom_value(each, grids[0]) for each in factors if each not in edges]))
-        return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(edges)),)))
+        slope *= float(atom_value(product_of(crossed), grids[0])[0])
+        return Attribute(rule.topology, expression=Expression(constant, ((slope, product_of(edges)),)))
     (way,) = ways
-    free = [side for side in others if side not in shares and all(each[side] == each[way] for each in sides)]
-    if way not in shares or not free:
+    free = [side for side in others if side not in own and all(each[side] == each[way] for each in sides)]
+    if way not in own or not free:
         return rule
-    turned = [_turned(share, free[0] if side == way else side) for side, share in shares.items()]
-    return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(turned)),)))
-
-
-def _turned(share: str, side: int) -> str:
-    """A share with another side in place of its own."""
-    return re.sub(r"(?<=P)\d|(?<=floor)\d", str(side), share)
+    turned = product_of([each.along(free[0]) if each.side == way else each for each in shares])
+    return Attribute(rule.topology, expression=Expression(constant, ((slope, turned),)))
 
 
 def shared_lengths(rules: Iterable[Attribute]) -> dict[str, dict[int, set[int]]]:
@@ -115,41 +103,26 @@ def shared_lengths(rules: Iterable[Attribute]) -> dict[str, dict[int, set[int]]]
     found: dict[str, dict[int, set[int]]] = {}
     for rule in (part for each in rules for part in (each, *each.table)):
         for _, atom in rule.expression.terms if rule.expression is not None else ():
-            factors = [_SHARED.fullmatch(each) for each in atom.split("*")]
-            if len(factors) > 1 and all(factors):
-                for factor in filter(None, factors):
-                    found.setdefault(rule.topology, {}).setdefault(int(factor[1]), set()).add(int(factor[2]))
+            shares = shares_of(atom)
+            if len(shares) > 1 and all(share.length for share in shares):
+                for share in shares:
+                    found.setdefault(rule.topology, {}).setdefault(share.side, set()).add(share.length)
     return found
 
 
-@dataclass(frozen=True)
-class Dealt:
-    """How a length is dealt out along a side of a grid.
-
-    Parameters
-    ----------
-    kind : as shares are called (:func:`part_of <metasched.signature.equations.expressions.part_of>`).
-    each : how many bytes, or other numbers, a piece of it has.
-    length : in pieces.
-    """
-
-    kind: str
-    each: int
-    length: int
-
-
-def dealt_lengths(rules: Iterable[Attribute]) -> dict[str, set[Dealt]]:
-    """How the lengths are dealt out that do not come out even in all runs, by topology."""
-    found: dict[str, set[Dealt]] = {}
+def dealt_lengths(rules: Iterable[Attribute]) -> dict[str, set[tuple[int, Share]]]:
+    """The lengths that do not come out even in all runs, by topology: how many bytes a piece has, and the share."""
+    found: dict[str, set[tuple[int, Share]]] = {}
     for rule in (part for each in rules for part in each.parts()):
-        terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
-        share = DEALT.fullmatch(terms[0][1]) if len(terms) == 1 else None
-        if share is not None and terms[0][0] == int(terms[0][0]) > 0:
-            found.setdefault(rule.topology, set()).add(Dealt(share[1], int(terms[0][0]), int(share[3])))
+        piece, share = share_of(rule) or (0.0, None)
+        if share is not None and share.kind != QUOTIENT and piece == int(piece) > 0:
+            found.setdefault(rule.topology, set()).add((int(piece), share))
     return found
 
 
-def dealt_alike(rule: Attribute, dealt: Mapping[str, Iterable[Dealt]], counts: Sequence[int], roles: str) -> Attribute:
+def dealt_alike(
+    rule: Attribute, dealt: Mapping[str, Iterable[tuple[int, Share]]], counts: Sequence[int], roles: str
+) -> Attribute:
     """A share along one side that came out even in all runs, dealt out as lengths are that did not.
 
     A program that shares out the rows of its data in one way does so with the columns. Of the same length, whatever a
@@ -164,25 +137,23 @@ def dealt_alike(rule: Attribute, dealt: Mapping[str, Iterable[Dealt]], counts: S
 
     Examples
     --------
-    >>> known = {"grid 01": {Dealt("block", 8, 1000)}}
+    >>> known = {"grid 01": {(8, Share("block", 0, 1000))}}
     >>> even = Attribute("grid 01", expression=Expression(0.0, ((24000.0, "1/P1"),)))
     >>> print(dealt_alike(even, known, [4, 8, 16], "line"))
     24 block1:1000
     """
     if rule.table:
         return replace(rule, table=tuple(dealt_alike(each, dealt, counts, roles) for each in rule.table))
-    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
-    side = _ALONG.fullmatch(terms[0][1]) if len(terms) == 1 else None
-    if side is None or terms[0][0] != int(terms[0][0]):
+    whole, even = share_of(rule) or (0.0, None)
+    if even is None or even.kind != QUOTIENT or whole != int(whole):
         return rule
-    whole, place = int(terms[0][0]), int(side[1])
-    sides = [TOPOLOGIES[rule.topology or roles](n)[place] for n in counts]
-    known = sorted(dealt.get(rule.topology, ()), key=lambda each: (whole % each.length > 0, each.kind, each.each))
-    for each in known:
-        piece = whole // each.length if whole % each.length == 0 else each.each
+    sides = [TOPOLOGIES[rule.topology or roles](n)[even.side] for n in counts]
+    known = dealt.get(rule.topology, ())
+    for each, share in sorted(known, key=lambda known: (whole % known[1].length > 0, known[1].kind, known[0])):
+        piece = whole // share.length if whole % share.length == 0 else each
         if whole % piece == 0 and all(whole // piece % many == 0 for many in sides):
-            share = f"{each.kind}{place}:{whole // piece}"
-            return replace(rule, expression=Expression(0.0, ((float(piece), share),)))
+            alike = Share(share.kind, even.side, int(whole // piece))
+            return replace(rule, expression=Expression(0.0, ((float(piece), str(alike)),)))
     return rule
 
 
@@ -203,11 +174,9 @@ def of_known_lengths(
     """
     if rule.table:
         return replace(rule, table=tuple(of_known_lengths(each, lengths, counts, roles) for each in rule.table))
-    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
-    if len(terms) != 1 or rule.expression is None or rule.expression.modulus:
-        return rule
-    ((_, atom),) = terms
-    if not (atom == "1/n" or DEALT.fullmatch(atom)):
+    _, share = share_of(rule) or (0.0, None)
+    of_all = rule.product is not None and rule.product[1] == "1/n"
+    if not of_all and (share is None or share.kind == QUOTIENT):
         return rule
     grid = {n: with_grid({"r": np.zeros(1), "n": np.full(1, float(n))}, TOPOLOGIES[roles](n)) for n in counts}
     values = [float(rule(grid[n], n)[0]) for n in counts]
@@ -215,7 +184,7 @@ def of_known_lengths(
         if any(len(TOPOLOGIES[topology or roles](n)) != len(sides) for n in counts):
             continue
         for edges in product(*(sorted(sides[side]) for side in sorted(sides))):
-            shares = "*".join(f"floor{side}:{edge}" for side, edge in zip(sorted(sides), edges, strict=True))
+            shares = product_of(Share(ROUNDED, side, edge) for side, edge in zip(sorted(sides), edges, strict=True))
             whole = Attribute(topology, expression=Expression(0.0, ((1.0, shares),)))
             faces = [float(whole(grid[n], n)[0]) for n in counts]
             if min(faces) < 1.0:

@@ -10,9 +10,9 @@ from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.share_search import SHARES
 from metasched.signature.rules.application import Application, Role
 from metasched.signature.rules.attributes import Attribute
-from metasched.signature.rules.faces import DEALT
 from metasched.signature.rules.members import equal_in, members_of
 from metasched.signature.rules.roles import Cell
+from metasched.signature.rules.shares import QUOTIENT, Share, share_of
 from metasched.signature.traces.actions import AMOUNTS
 
 #: A way to deal out: how many bytes or other numbers each piece has, how they are shared, and how many there are.
@@ -71,20 +71,16 @@ def _ways(application: Application, role: Role) -> Iterator[tuple[Length, Way, C
 
 def _way(application: Application, rule: Attribute) -> tuple[Length, Way] | None:
     """What a rule deals out along one side, and how; None where it does not."""
-    known = rule.expression
-    if known is None or len(known.terms) != 1 or known.constant or known.modulus:
+    piece, share = share_of(rule) or (0.0, None)
+    if share is None or share.kind == QUOTIENT:
         return None
-    ((piece, atom),) = known.terms
-    share = DEALT.fullmatch(atom)
-    if share is None:
-        return None
-    many = int(share[3])
-    return (rule.topology or application.topology, int(share[2]), piece * many), (piece, share[1], many)
+    whole = piece * share.length
+    return (rule.topology or application.topology, share.side, whole), (piece, share.kind, share.length)
 
 
 def _dealt(length: Length, way: Way) -> Attribute:
     (topology, side, _), (piece, kind, many) = length, way
-    return Attribute(topology, expression=Expression(0.0, ((piece, f"{kind}{side}:{many}"),)))
+    return Attribute(topology, expression=Expression(0.0, ((piece, str(Share(kind, side, many))),)))
 
 
 def _changed(application: Application, role: Role, chosen: Mapping[tuple[Length, Call], Way]) -> Role:

@@ -193,10 +193,9 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
 
 def _twice(rule: Attribute) -> Attribute | None:
     """The rule of a loop that runs along a side, as one of a loop that runs twice where the side is longer than one."""
-    known = rule.expression
-    if known is None or known.constant or len(known.terms) != 1 or not re.fullmatch(r"P\d", known.terms[0][1]):
+    slope, side = rule.product or (0.0, "")
+    if not re.fullmatch(r"P\d", side):
         return None
-    (slope, side) = known.terms[0]
     return replace(rule, expression=Expression(slope, ((slope, f"many({side})"),)))
 
 
@@ -428,14 +427,14 @@ def _quotients(application: Application) -> set[tuple[str, Attribute, bool]]:
 
 def _finer(rule: Attribute) -> Iterator[Attribute]:
     """The shares of the same in smaller pieces; none where a rule is no share, or its pieces are no multiples."""
-    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
-    share = re.fullmatch(r"(floor[\dw]):(\d+)", terms[0][1]) if len(terms) == 1 else None
-    if share is None:
+    known = rule.product
+    share = re.fullmatch(r"(floor[\dw]):(\d+)", known[1]) if known is not None else None
+    if known is None or share is None:
         return
     for parts in range(2, MOST_PARTS + 1):
-        if terms[0][0] % parts == 0:
+        if known[0] % parts == 0:
             atom = f"{share[1]}:{parts * int(share[2])}"
-            yield replace(rule, expression=Expression(0.0, ((terms[0][0] / parts, atom),)))
+            yield replace(rule, expression=Expression(0.0, ((known[0] / parts, atom),)))
 
 
 def _at(rule: Attribute, count: int) -> Env:

@@ -18,9 +18,9 @@ from metasched.signature.equations.expressions import Expression, atom_value
 from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
 from metasched.signature.rules.application import Application, Role
 from metasched.signature.rules.attributes import STEPS, Attribute, turned_to, with_grid
-from metasched.signature.rules.faces import SHARE
 from metasched.signature.rules.members import equal_in, members_of
 from metasched.signature.rules.roles import Cell
+from metasched.signature.rules.shares import QUOTIENT, Share, product_of, shares_of
 from metasched.signature.traces.matching import Leaf
 
 
@@ -96,14 +96,13 @@ def _scaled(
 
     They need only agree where the message is sent, and where its own rule says less of the sides.
     """
-    terms = turned.expression.terms if turned.expression is not None and not turned.expression.constant else ()
-    known = own.expression
-    factors = terms[0][1].split("*") if len(terms) == 1 else []
-    if known is None or len(known.terms) > 1 or not factors or not all(map(SHARE.fullmatch, factors)):
+    product, known = turned.product, own.expression
+    shares = shares_of(product[1]) if product is not None else []
+    if known is None or len(known.terms) > 1 or not shares:
         return None
-    if known.terms and len(known.terms[0][1].split("*")) >= len(factors):
+    if known.terms and known.terms[0][1].count("*") + 1 >= len(shares):
         return None
-    plain = "*".join("1/P" + SHARE.sub(r"\1\2", each) for each in factors)
+    plain = product_of(Share(QUOTIENT, share.side) for share in shares)
     sides = [each for n in application.learned if min((each := TOPOLOGIES[topology](n))[side] for side in crossed) > 1]
     grids = [with_grid({"r": np.zeros(1), "n": np.full(1, float(math.prod(each)))}, each) for each in sides]
     try:

@@ -17,9 +17,10 @@ from metasched.signature.rules import completion, rank_rules, whole_programs
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.both_ends import BothEnds
-from metasched.signature.rules.completion import Incomplete, Relation, related
+from metasched.signature.rules.completion import Incomplete, related
 from metasched.signature.rules.expanding import sound
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.open_relations import Relation
 from metasched.signature.rules.samples import Samples
 from metasched.signature.traces.trace import Trace, trace_of
 
