@@ -79,6 +79,17 @@ class Settings:
         """Whether they say how processes are laid out on nodes."""
         return self.processes_per_node is not None or self.threads != 1
 
+    def on_nodes_of(self, processors: int) -> Settings:
+        """The same on nodes that have room for so many processors at most: no more processes on one than fit.
+
+        >>> Settings(16, threads=2).on_nodes_of(8)
+        Settings(processes_per_node=4, threads=2, parameters=(), frequency=None)
+        """
+        most = max(processors // self.threads, 1)
+        if self.processes_per_node is None or self.processes_per_node <= most:
+            return self
+        return replace(self, processes_per_node=most)
+
     @classmethod
     def of(
         cls,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -60,7 +61,8 @@ def layouts(
     known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in models))
     if not known and not frequencies and asked.processes_per_node is None and asked.threads == 1:
         return ()
-    largest = max((int(constraints.laid_out(each).processors.max(initial=0)) for each in admitted), default=0)
+    largest_nodes = [int(constraints.laid_out(each).processors.max(initial=0)) for each in admitted]
+    largest = max(largest_nodes, default=0)
     per_node = asked.processes_per_node or 1
     needed = per_node * asked.threads
     if 0 < largest < needed:
@@ -68,19 +70,18 @@ def layouts(
         raise InfeasibleError(
             f"{what} on a node take{'s' * (per_node == 1)} {needed} processors, no node has more than {largest}"
         )
+    # Settings that do not fit on the nodes are excluded; if none is left, only the requested ones remain.
+    threads = {t for _, t in known if t <= max(largest, 1)} if any_threads else {asked.threads}
     counts: set[int | None] = {k for k, _ in known if k is not None}
-    threads = {t for _, t in known} if any_threads else {asked.threads}
     if asked.processes_per_node is not None or len(counts) < 2:
         counts = {asked.processes_per_node}
-    found = [
-        (k, t) for k in sorted(counts, key=lambda k: k or 0) for t in sorted(threads) if (k or 1) * t <= max(largest, 1)
-    ]
-    # Settings that do not fit on the nodes are excluded; if none is left, only the requested ones remain.
-    found = found or [(asked.processes_per_node, asked.threads)]
+    laid = (replace(asked, processes_per_node=k, threads=t) for k, t in product(counts, threads or {asked.threads}))
+    found = sorted(
+        {each.on_nodes_of(largest) for each in laid}, key=lambda each: (each.processes_per_node or 0, each.threads)
+    )
     clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
-    limited = asked.processes_per_node is None or asked.processes_per_node >= largest
-    if len(found) < 2 and found[0][1] == 1 and limited:
+    as_asked = asked.processes_per_node is None or set(largest_nodes) == {asked.processes_per_node}
+    if found == [asked] and asked.threads == 1 and as_asked:
         return tuple(replace(asked, frequency=clock) for clock in frequencies and clocks)
     chosen = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_LAYOUTS)).round().astype(int))
-    laid = (replace(asked, processes_per_node=found[place][0], threads=found[place][1]) for place in chosen)
-    return tuple(replace(each, frequency=clock) for each in laid for clock in clocks)
+    return tuple(replace(found[place], frequency=clock) for place in chosen for clock in clocks)

@@ -173,8 +173,8 @@ def lay_out(
     Parameters
     ----------
     avoid_shared : add each domain once more without the nodes that have jobs, for where contention counts.
-    settings : layouts on nodes to choose from; each cluster is included once with each, as if these were several
-        clusters.
+    settings : layouts on nodes to choose from; each cluster is included once with each that differs on its nodes, as
+        if these were several clusters.
     """
     left: list[ClusterState] = []
     free: list[Ints] = []
@@ -190,7 +190,8 @@ def lay_out(
         if predictor is None:
             ruled_out[cluster.name] = {"no model of the application there": len(cluster.nodes)}
             continue
-        for each in settings or (None,):
+        room = int(constraints.laid_out(admitted.cluster).processors.max(initial=0))
+        for each in dict.fromkeys(each.on_nodes_of(room) for each in settings) or (None,):
             clock, hardware = None if each is None else each.frequency, cluster.hardware
             if clock is not None and hardware is not None and not hardware.holds(clock):
                 ruled_out[cluster.name][f"{clock:g} MHz, at which its processors cannot be held"] = len(cluster.nodes)

@@ -202,16 +202,17 @@ class SettingColumns:
         return found
 
     def filled(self, rows: Floats, log_p: Floats) -> Floats:
-        """Rows for exp(log_p) processors, the usual where cells are not finite: (n, c) or (c,), and (n,), to (n, c)."""
+        """Rows for exp(log_p) processors, the usual where cells are not finite: (n, c) or (c,), and (n,), to (n, c).
+
+        No node has more processes than there are.
+        """
         whole = np.broadcast_to(rows, (len(log_p), len(self.columns))).copy()
         for place, column in enumerate(self.columns):
-            untold = ~np.isfinite(whole[:, place])
+            per_node, untold = column.kind == "per_node", ~np.isfinite(whole[:, place])
             if untold.any():
-                # On fewer processors than ever there are no more on a node than there are at all.
-                usual = np.zeros(len(log_p))
-                if column.kind == "per_node":
-                    usual = np.minimum(np.interp(log_p, *self.knots), log_p)
-                whole[untold, place] = usual[untold]
+                whole[untold, place] = np.interp(log_p[untold], *self.knots) if per_node else 0.0
+            if per_node:
+                whole[:, place] = np.minimum(whole[:, place], log_p)
         return whole
 
     def changes(self, settings: Settings) -> dict[str, tuple[str, str]]:

@@ -21,8 +21,10 @@ from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.placement.search.exact_search import Scope
+from metasched.predictors.abilities import under
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import DEFAULT_SETTINGS, Run, Settings
+from metasched.records import DEFAULT_SETTINGS, Request, Run, Settings
+from tests.predictors.laid_out import laid_out
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class Laid(Known):
         return replace(self, work=100.0 * k**self.sharing * t**-0.8, traffic=self.traffic / (1.0 + 0.5 * (k > 1)))
 
 
+#: Learned with 1, 2 and 4 processes on a node.
+LAID_OUT = RobustPredictor("cg", "c8").fit(laid_out(30, parameters=False))
+
+
 @given(st.integers(0, 100_000))
 def test_no_placement_with_any_layout_is_sooner(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -50,9 +56,11 @@ def test_no_placement_with_any_layout_is_sooner(seed: int) -> None:
     )  # fmt: skip
     model = Laid(traffic=float(draw.uniform(0, 3000)), sharing=float(draw.uniform(0, 1)))
     chosen = [Settings(k, t) for k, t in product((1, 2, 4), (1, 2))]
-    best = np.inf
+    best, largest = np.inf, int(state.processors.max())
     for each in chosen:
-        places = [min(int(has) // each.threads, each.processes_per_node or 9) for has in state.processors]
+        per_node = min(each.processes_per_node or 9, max(largest // each.threads, 1))  # no node of it takes more
+        each = replace(each, processes_per_node=per_node)
+        places = [min(int(has) // each.threads, per_node) for has in state.processors]
         for counts in product(*(range(most + 1) for most in places)):
             used = np.flatnonzero(counts)
             if used.size:
@@ -129,13 +137,14 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     assert layouts([state], Known(), DEFAULT_SETTINGS) == ()
     assert layouts([state], model, Settings(2)) == (Settings(2),)
     assert layouts([state], model, Settings(2), Constraints(per_node=2)) == ()
-    assert layouts([state], model, DEFAULT_SETTINGS) == (Settings(1), Settings(4))
-    assert layouts([state], model, DEFAULT_SETTINGS, Constraints(per_node=3)) == ()
+    assert layouts([state], model, DEFAULT_SETTINGS) == (Settings(1), Settings(4), Settings(8))
+    assert layouts([state], model, DEFAULT_SETTINGS, Constraints(per_node=3)) == (Settings(1), Settings(3))
+    assert layouts([state], model, DEFAULT_SETTINGS, Constraints(per_node=1)) == (Settings(1),)
     assert layouts([state], Laid(known=((2, 1),)), DEFAULT_SETTINGS) == ()
     assert layouts([state], Laid(known=((1, 1), (4, 1))), DEFAULT_SETTINGS) == (Settings(1), Settings(4))
-    assert layouts([state], model, Settings(threads=4)) == (Settings(1, 4),)
+    assert layouts([state], model, Settings(threads=4)) == (Settings(1, 4), Settings(2, 4))
     some = layouts([state], model, Settings(parameters=(("k", 1.0),)), any_threads=True)
-    assert [(one.processes_per_node, one.threads) for one in some] == [(1, 1), (1, 4), (4, 1)]
+    assert [(one.processes_per_node, one.threads) for one in some] == [(1, 1), (1, 4), (2, 4), (4, 1), (8, 1)]
     assert {one.parameters for one in some} == {(("k", 1.0),)}
     assert layouts([state], Laid(known=((2, 4),)), DEFAULT_SETTINGS, any_threads=True) == (Settings(threads=4),)
     many = Laid(known=tuple((k, 1) for k in range(1, 9)) + tuple((k, 2) for k in range(1, 9)))
@@ -158,6 +167,9 @@ def test_a_cluster_that_is_excluded_or_has_no_model_has_no_part_in_the_layouts()
     only = Constraints(clusters=("small",))
     assert layouts([large, small], models, DEFAULT_SETTINGS, only) == (Settings(1), Settings(4))
     assert layouts([large, small], {"small": models["small"]}, DEFAULT_SETTINGS) == (Settings(1), Settings(4))
+    assert layouts([small], models["large"], DEFAULT_SETTINGS) == (Settings(2), Settings(4))
+    assert layouts([large, small], models["large"], Settings(8)) == (Settings(8),)
+    assert layouts([large, small], models["small"], Settings(4)) == (Settings(4),)
     with pytest.raises(InfeasibleError, match="no node has more than 4"):
         layouts([large, small], models, Settings(8), only)
 
@@ -187,3 +199,31 @@ def test_a_learned_model_knows_the_layouts_of_its_runs() -> None:
     chosen = layouts([state], model, DEFAULT_SETTINGS)
     found = rank([state], model, Question(200, Constraints(processors=(8,)), settings=chosen)).placements[0]
     assert found.resource_set.processes_per_node == 1
+
+
+@given(st.integers(0, 100_000))
+def test_a_placement_has_the_time_that_is_predicted_for_its_layout(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    clusters = [
+        ClusterState.make(
+            name, [f"{name}{node}" for node in range(4)], processors=np.full(4, draw.integers(1, 10)),
+            available_cpu=draw.uniform(0.2, 1.0, 4), available_bandwidth=draw.uniform(10, 1000, 4),
+        )
+        for name in ("a", "b")
+    ]  # fmt: skip
+    asked = Settings((None, 1, 2, 4)[draw.integers(4)])
+    try:
+        chosen = layouts(clusters, LAID_OUT, asked)
+    except InfeasibleError:
+        return
+    found = rank(clusters, under(LAID_OUT, asked), Question(500.0, settings=chosen, top=50)).placements
+    assert found
+    for placement in found:
+        where = placement.resource_set
+        nodes = dict(zip(("a", "b"), clusters, strict=True))[where.cluster]
+        assert where.processors <= len(where.nodes) * int(nodes.processors.max())
+        per_node = where.processes_per_node or asked.processes_per_node or 0
+        stated = Settings(min(where.processors, per_node))
+        request = Request(500.0, where.processors, where.available_cpu, where.available_bandwidth, stated)
+        assert LAID_OUT.predict(request).execution_time == pytest.approx(placement.prediction.execution_time)
+        assert -(-where.processors // len(where.nodes)) <= per_node <= int(nodes.processors.max())
