@@ -90,11 +90,12 @@ class Ask(Demands):
     ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that showed its problem
     size, are how its outcome is found where nothing is noted in its comment; that of an ``annotated`` job, which says
     itself in its comment what it is, is found for a job that says the same, and that of a job that has ``stated`` it by
-    a number for one that states the same. A ``trial`` is answered and forgotten: nothing is noted, and no nodes are
-    taken for used. ``job`` is the job's number where its scheduler gives numbers before it asks: then its outcome is
-    found by that. ``qos``, its quality of service, and its user's ``login`` and ``account`` are what limits it. A job
-    with a ``frequency`` of its own is given no other clock, nor is one that ``keeps_clock``: it chooses a clock that is
-    not known before it runs.
+    a number for one that states the same. ``asked_at`` is when its hook asked (s since 1970), by the clock that dates
+    its submission, which may be another one than the daemon's. A ``trial`` is answered and forgotten: nothing is noted,
+    and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers before it asks: then
+    its outcome is found by that. ``qos``, its quality of service, and its user's ``login`` and ``account`` are what
+    limits it. A job with a ``frequency`` of its own is given no other clock, nor is one that ``keeps_clock``: it
+    chooses a clock that is not known before it runs.
     """
 
     time_limit: Positive | None = None
@@ -105,6 +106,7 @@ class Ask(Demands):
     command: Digest = ""
     annotated: bool = False
     stated: bool = False
+    asked_at: Positive | None = None
     qos: Text = ""
     login: Text = ""
     account: Text = ""

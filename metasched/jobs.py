@@ -112,6 +112,22 @@ def same_run(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Sibling:
+    """Another job of the same user and name that was submitted about when one was, and may have its placement.
+
+    Parameters
+    ----------
+    job, comment, processors, submitted, command : as of :class:`EndedJob`.
+    """
+
+    job: str
+    comment: str
+    processors: int | None
+    submitted: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class EndedJob:
     """A job that has ended.
 
@@ -134,6 +150,7 @@ class EndedJob:
     frequency : clock of its processors (MHz), None where that is not known.
     devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
     numbers : in its arguments and script, as :mod:`metasched.history.argument_numbers` writes them.
+    siblings : see :class:`Sibling`; none where its scheduler does not tell.
     """
 
     scheduler: str
@@ -158,6 +175,7 @@ class EndedJob:
     frequency: float | None = None
     devices: Devices | None = None
     numbers: str = ""
+    siblings: tuple[Sibling, ...] = ()
 
     @property
     def span(self) -> tuple[float, float]:
@@ -188,6 +206,7 @@ class Fate:
     ended : when its last run ended (s), None where that is not known.
     numbers : in its arguments, as :mod:`metasched.history.argument_numbers` writes them.
     again : whether it was put back into the queue after the run in question, and runs again or will.
+    siblings : see :class:`Sibling`; none where its scheduler does not tell.
     """
 
     completed: bool | None
@@ -203,6 +222,7 @@ class Fate:
     ended: float | None = None
     numbers: str = ""
     again: bool = False
+    siblings: tuple[Sibling, ...] = ()
 
 
 def plain(name: bytes) -> str:

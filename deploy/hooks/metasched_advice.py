@@ -135,6 +135,7 @@ class Submitted:
             "scheduler": found.get("cluster", ""),
             "user": user_number(self.user),
             "name": plain(self.name),
+            "asked_at": round(time.time(), 3),  # by the clock that dates the submission
         }  # type: Dict[str, Any]
         if self.number:
             asked["job"] = self.number

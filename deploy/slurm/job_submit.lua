@@ -530,6 +530,7 @@ local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
                   user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
                   script = job.script, command = job.command, annotated = job.annotated,
+                  asked_at = require("socket").gettime(), -- by the clock that dates the submission
                   -- All memory of its nodes, and every job there has some.
                   exclusive = job_desc.shared == 0 or given(job_desc.min_mem_per_node) == 0 or nil,
                   parameters = job.parameters,

@@ -24,7 +24,7 @@ class BoundJob:
     placement : the uid of the placement that its comment names.
     nodes : names of the nodes.
     partition : the scheduler's name of the partition, or of several that it waits for, joined by commas.
-    waited : how long it has waited (s).
+    since : when it was submitted (s since 1970), as its scheduler says by its own clock.
     time_limit : what it may run now (s), infinite without a limit, 0 where that is not known.
     most_nodes : how many nodes it may have now, None where that is not known.
     """
@@ -33,7 +33,7 @@ class BoundJob:
     placement: str
     nodes: frozenset[str]
     partition: str
-    waited: float
+    since: float
     time_limit: float = 0.0
     most_nodes: int | None = None
 

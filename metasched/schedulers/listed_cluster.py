@@ -111,7 +111,7 @@ class ListedCluster(CommandCluster, ABC):
         for job in waiting:
             if placement := placement_in(comments.get(job.number, "")):
                 queue = job.queues[0] if job.queues else ""
-                found.append(BoundJob(job.number, placement, job.hosts, queue, now - (job.since or now)))
+                found.append(BoundJob(job.number, placement, job.hosts, queue, job.since or now))
         return found
 
     def accounted(self, since: float, until: float | None = None) -> JobLog | None:

@@ -261,7 +261,8 @@ class Daemon:
         if not any(each.releases for each in self.clusters.view.partitions if each.scheduler == source.name):
             return
         try:
-            release(source, self.store.placements, self.clusters.view, self.configuration.periods.release)
+            before = self.clock.now() + self.jobs.askers.clock_offset(source.name) - self.configuration.periods.release
+            release(source, self.store.placements, self.clusters.view, before)
         except Exception as error:
             self.metrics.unheard(source.name, error)
 

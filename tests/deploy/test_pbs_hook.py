@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,9 @@ def test_the_daemon_is_asked_for_the_job_with_its_limit_and_queue(tmp_path: Path
         conf = f"address = 127.0.0.1:{listening.getsockname()[1]}\ndeadline = 2\ncluster = c\n"
         assert changed(tmp_path, conf) == {}
         waiting.join()
-    assert json.loads(heard[0].partition(b"\r\n\r\n")[2]) == {
+    asked = json.loads(heard[0].partition(b"\r\n\r\n")[2])
+    assert abs(asked.pop("asked_at") - time.time()) < 3600.0
+    assert asked == {
         "application": "cg", "problem_size": 1400.0, "scheduler": "c", "user": "0", "name": "job.sh",
         "processors": [2], "partitions": ["new"], "time_limit": 500.0, "annotated": True,
     }  # fmt: skip

@@ -67,7 +67,7 @@ def test_a_job_that_waits_for_nodes_that_it_was_sent_to_is_let_go(tmp_path: Path
         answer = daemon.placer.answer(ask(), time.time())
         daemon.writes.placements([AdvisedPlacement(time.time(), ask(), answer)]).result()
         nodes = frozenset(answer.placement.resource_set.nodes) if answer.placement else frozenset()
-        toy.waiting = [BoundJob("9", answer.id, nodes, "main", waited=60.0)]
+        toy.waiting = [BoundJob("9", answer.id, nodes, "main", since=time.time() - 60.0)]
         until(lambda: bool(toy.released))
         assert set(toy.released) == {"9"}
 

@@ -7,16 +7,18 @@ from typing import Any
 import pytest
 
 from metasched.history.queue import QueuedJob
-from metasched.jobs import EndedJob, Fate, digest
+from metasched.jobs import EndedJob, Fate, Sibling, digest
 from metasched.records import Settings
 from metasched.schedulers.slurm.energy import accounted
 from metasched.schedulers.slurm.job_rows import (
     ACCOUNTED,
     CONTROLLED,
+    MOST_SIBLINGS,
     accounted_fate,
     accounted_job,
     ended_job,
     fate,
+    siblings,
     started_job,
 )
 from metasched.schedulers.slurm.node_failures import SAME, counted, recorded_for
@@ -53,6 +55,24 @@ ENDED = EndedJob(
     command=COMMAND,
     numbers="$1=5",
 )
+
+
+def test_siblings_of_a_job_are_those_of_its_user_and_name_that_were_submitted_about_when_it_was() -> None:
+    others = (
+        {"SubmitTime": "93", "EligibleTime": "93", "State": "PENDING", "Command": "(null)", "Comment": ""},
+        {"SubmitTime": "95", "EligibleTime": "95"},
+        {"UserID": "1001"},
+        {"Name": "lu"},
+        {"Comment": "metasched:off"},
+        {"ArrayTaskID": "3"},
+        {"tres-per-node": "gres:gpu:1"},
+        {"EligibleTime": "1000"},
+        {"SubmitTime": "N/A"},
+    )
+    rows = [ROW, *(ROW | {"JobID": str(number)} | cells for number, cells in enumerate(others, 8))]
+    assert siblings(rows, {"7"}) == {"7": (Sibling("8", "", 4, 93.0, ""),)}
+    crowd = [ROW | {"JobID": str(number)} for number in range(100)]
+    assert [len(each) for each in siblings(crowd, {"7", "99"}).values()] == [MOST_SIBLINGS - 1, MOST_SIBLINGS]
 
 
 @pytest.mark.parametrize(

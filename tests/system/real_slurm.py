@@ -7,6 +7,7 @@ slurmctld slurmd slurm-client munge lua-socket lua-cjson, which `make system-tes
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -226,6 +227,12 @@ class Slurm:
         self.end()
         self.resume()
         self.wait(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").count("\n") == len(NODES))
+
+    def remember(self, seconds: int) -> None:
+        """Let the controller remember jobs for so long after their end."""
+        conf = self.folder / "slurm.conf"
+        conf.write_text(re.sub(r"(?m)^MinJobAge=.*$", f"MinJobAge={seconds}", conf.read_text()))
+        self.run("scontrol", "reconfigure")
 
     def _start_backup(self) -> None:
         """Start a second controller, which takes itself for another host: it has a name and an address of its own."""

@@ -43,11 +43,16 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     daemon = Daemon(tmp_path_factory.mktemp("daemon"), CONFIGURATION.format(slurm.folder / "slurm.conf"))
     daemon.start()
-    slurm.hooks({"socket": daemon.socket}, RULES)
+    hooked(slurm, daemon)
     try:
         yield daemon
     finally:
         daemon.stop()
+
+
+def hooked(slurm: Slurm, daemon: Daemon) -> None:
+    """Let the hooks ask a daemon, and wait as long as they may: a job that got no answer is not known."""
+    slurm.hooks({"socket": daemon.socket, "deadline": "2"}, RULES)
 
 
 def outcomes(daemon: Daemon) -> dict[int, dict[str, Any]]:
@@ -73,6 +78,21 @@ def test_jobs_of_a_loop_that_end_in_any_order_each_keep_what_they_were(slurm: Sl
     assert {each.run.processors for each in found.values()} == {1}
     answer = outcomes(daemon)
     assert {job: (answer[job]["application"], answer[job]["question"]["problem_size"]) for job in sizes} == sizes
+
+
+def test_of_two_equal_jobs_none_gets_the_placement_that_was_made_for_one_of_them(slurm: Slurm, daemon: Daemon) -> None:
+    """As where the hook of the other got no answer in time; here it did not ask."""
+    off, script = slurm.folder / "metasched.off", b"#!/bin/sh\nsleep 1 # cg.x 390\n"
+    time.sleep(4.0)  # No job that was submitted before is one of them.
+    off.touch()
+    unasked = slurm.sbatch("-n1", script=script).job
+    off.unlink()
+    asked = slurm.sbatch("-n1", script=script).job
+    time.sleep(4.0)
+    alone = slurm.sbatch("-n1", script=script).job
+    found = daemon.learned(unasked, asked, alone)
+    assert {each.run.problem_size for each in found.values()} == {390.0}
+    assert outcomes(daemon).keys() & {unasked, asked, alone} == {alone}
 
 
 def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes(slurm: Slurm, daemon: Daemon) -> None:
@@ -255,14 +275,38 @@ def test_an_error_in_a_comment_is_told_in_one_line_and_the_job_accepted(slurm: S
     assert kept == []
 
 
+@pytest.mark.parametrize("ahead", [-300, 300])
+def test_a_job_is_found_although_the_clock_of_the_daemons_host_differs_from_that_of_the_controllers(
+    ahead: int, slurm: Slurm, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "other_clock.so"
+    source = Path(__file__).with_name("other_clock.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("OTHER_CLOCK", str(ahead))
+    other = Daemon(tmp_path, CONFIGURATION.format(slurm.folder / "slurm.conf"))
+    other.start()
+    monkeypatch.delenv("LD_PRELOAD")
+    try:
+        hooked(slurm, other)
+        job = slurm.sbatch("-n1", script=b"#!/bin/sh\nsleep 0.3 # cg.x 310\n").job
+        assert other.learned(job)[job].run.problem_size == 310
+        assert abs(other.ask("GET", "/v1/placements")[0]["made_at"] - time.time() - ahead) < 60.0
+        assert outcomes(other).keys() == {job}
+    finally:
+        hooked(slurm, daemon)
+        other.stop()
+
+
 def test_a_job_that_nothing_marks_is_learned_although_the_daemon_is_killed_before_it_is_confirmed(
     slurm: Slurm, tmp_path: Path
 ) -> None:
     slow = CONFIGURATION.replace("confirm = 0.5", "confirm = 3.0")
     daemon = Daemon(tmp_path, slow.format(slurm.folder / "slurm.conf"))
     daemon.start()
+    slurm.remember(600)  # however long the daemon takes to start again
     try:
-        slurm.hooks({"socket": daemon.socket}, RULES)
+        hooked(slurm, daemon)
 
         def waiting() -> set[int]:
             with Store.open(daemon.database) as store:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from metasched.history.argument_numbers import in_command, in_sbatch
-from metasched.jobs import Devices, EndedJob, Fate, Kind, digest, read_mark
+from metasched.jobs import Devices, EndedJob, Fate, Kind, Sibling, digest, read_mark, says_off
 from metasched.node_names import unfold
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
@@ -28,6 +29,8 @@ ACCOUNTED = ("JobIDRaw", "JobID", "State", "Partition", "NodeList", "AllocCPUS",
              "Comment")  # fmt: skip
 #: The state of what a job did before its nodes changed; the accounting has it as a job of the same number.
 RESIZED = "RESIZING"
+#: Siblings are submitted within so many seconds, in which a placement of one may be taken for another's (s).
+TOGETHER, MOST_SIBLINGS = 4.0, 64
 #: Columns of running jobs.
 STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "cpus-per-task",
            "StartTime", "TimeLimit", *TRES, "Comment")  # fmt: skip
@@ -41,13 +44,47 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
         seconds_in(row["StartTime"]),
         int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
         _kind(row, found),
-        "" if row["Command"] == "(null)" else digest(bytes_in(row["Command"])),
+        _command(row),
         _threads(row),
         devices=found,
         ended=seconds_in(row["EndTime"]),
         numbers=in_command(row["Command"]),
         again=row["State"] in AGAIN,
     )
+
+
+def siblings(rows: Sequence[Mapping[str, str]], jobs: Collection[str]) -> dict[str, tuple[Sibling, ...]]:
+    """The siblings of jobs among the rows of the controller (:data:`CONTROLLED`): no more than so many of each.
+
+    Jobs that no placement is requested for are none.
+    """
+    together: dict[tuple[str, str], list[Sibling]] = {
+        (row["UserID"], row["Name"]): [] for row in rows if row["JobID"] in jobs
+    }
+    for row in rows:
+        if (own := together.get((row["UserID"], row["Name"]))) is None:
+            continue
+        submitted = seconds_in(row["SubmitTime"])
+        devices = any(row[name].strip() not in NONE for name in TRES if name.startswith("tres-per-"))
+        if submitted is None or devices or says_off(row["Comment"]) or _kind(row, None):
+            continue
+        processors = int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None
+        own.append(Sibling(row["JobID"], text_in(row["Comment"]), processors, submitted, _command(row)))
+    found = {}
+    for group in together.values():
+        group.sort(key=lambda each: each.submitted)
+        times = [each.submitted for each in group]
+        for job in group:
+            if job.job not in jobs:
+                continue
+            first = bisect_left(times, job.submitted - TOGETHER)
+            last = min(bisect_right(times, job.submitted + TOGETHER), first + MOST_SIBLINGS)
+            found[job.job] = tuple(each for each in group[first:last] if each is not job)
+    return found
+
+
+def _command(row: Mapping[str, str]) -> str:
+    return "" if row["Command"] == "(null)" else digest(bytes_in(row["Command"]))
 
 
 def accounted_jobs(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -48,6 +48,7 @@ from metasched.schedulers.slurm.job_rows import (
     accounted_jobs,
     ended_job,
     fate,
+    siblings,
     started_job,
 )
 from metasched.schedulers.slurm.kept_memory import kept_memory, unnamed, with_kept_memory
@@ -287,10 +288,10 @@ class SlurmSource(CommandCluster):
                 nodes = frozenset(unfold(row["ReqNodes"], where="nodes"))
             except InputError:
                 continue
-            waited = now - (seconds_in(row["SubmitTime"]) or now)
+            since = seconds_in(row["SubmitTime"]) or now
             limit = math.inf if row["TimeLimit"] == "UNLIMITED" else span(row["TimeLimit"]) or 0.0
             most = count_in(row["MaxNodes"]) or None
-            found.append(BoundJob(row["JobID"], placement, nodes, row["Partition"], waited, limit, most))
+            found.append(BoundJob(row["JobID"], placement, nodes, row["Partition"], since, limit, most))
         return found
 
     def release(self, number: str, time_limit: float | None, nodes: int | None, partitions: Sequence[str] = ()) -> None:
@@ -338,7 +339,12 @@ class SlurmSource(CommandCluster):
         """How each of these jobs ended, by the controller, else by the accounting."""
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
         rows = self._commands.table(CONTROLLED, "squeue", "--states=all")
-        found = {row["JobID"]: fate(row, self._devices.of(row)) for row in rows if row["JobID"] in jobs}
+        beside = siblings(rows, jobs)
+        found = {
+            row["JobID"]: replace(fate(row, self._devices.of(row)), siblings=beside.get(row["JobID"], ()))
+            for row in rows
+            if row["JobID"] in jobs
+        }
         found |= self._accounted_fates([job for job in jobs if job not in found])
         controller = self._controller_started() if found else None
         for job, fated in found.items():
@@ -380,6 +386,8 @@ class SlurmSource(CommandCluster):
         remembered = self._commands.table(CONTROLLED, "squeue", "--states=all")
         found = {row["JobID"]: ended_job(row, self.name, self._devices.of(row)) for row in remembered}
         accounted = self._accounting(*period(since), f"--state={','.join((*ENDED, RESIZED))}")
+        beside = siblings(remembered, found)
+        found = {number: job and replace(job, siblings=beside.get(number, ())) for number, job in found.items()}
         older = {row["JobIDRaw"]: accounted_job(row, self.name, self._devices.accounted(row)) for row in accounted}
         found = older | found
         controller = self._controller_started() if found else None

@@ -23,8 +23,8 @@ from metasched.store.database.placement_records import PlacementRecords
 _log = logging.getLogger(__name__)
 
 
-def release(source: Source, placements: PlacementRecords, view: View, after: float) -> int:
-    """Release the jobs that have waited for their nodes for some time (s); return how many.
+def release(source: Source, placements: PlacementRecords, view: View, submitted_before: float) -> int:
+    """Release the jobs that were submitted before a time (s), by their scheduler's clock; return how many.
 
     Jobs whose user named the nodes stay bound. No limit becomes shorter, nor longer than a user has made it meanwhile,
     and the partitions and the number of nodes that a user has set meanwhile stay.
@@ -38,7 +38,7 @@ def release(source: Source, placements: PlacementRecords, view: View, after: flo
     """
     released, failed = 0, dict[str, str]()
     for job in source.bound():
-        advice = placements.find(job.placement) if job.waited >= after else None
+        advice = placements.find(job.placement) if job.since <= submitted_before else None
         if advice is None or advice.answer.steer != "nodes" or advice.answer.scheduler != source.name:
             continue
         try:

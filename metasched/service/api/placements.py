@@ -60,7 +60,7 @@ async def place(ask: Ask, request: Request, client: Reader) -> Response:
     answer = daemon.placer.answer(ask, now)
     if not ask.trial:
         daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
-        daemon.jobs.askers.note(ask)
+        daemon.jobs.askers.note(ask, now)
         daemon.writes.placements([AdvisedPlacement(now, ask, answer)])
     # Written out here, since the framework would validate the answer a second time.
     return Response(answer.model_dump_json(), media_type="application/json")

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import chain
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
@@ -123,7 +124,7 @@ class EndedJobs:
     def expect(self) -> None:
         """Look out for the jobs of placements made before the daemon started, and go on waiting for those that wait."""
         for advice in self._placements.recent(MOST_OPEN, settled=False):
-            self.askers.note(advice.question)
+            self.askers.note(advice.question, advice.made_at)
         self._store.waiting.forget(self._now() - REACH)
         for each in self._store.waiting.all():
             if self._waiting.concerns(each.job.scheduler):
@@ -356,7 +357,10 @@ class EndedJobs:
             return mark if advice is not None and owns(job, mark, advice) else replace(mark, placement=None)
         if job.submitted is None or job.kind not in ("", "unknown"):
             return mark
-        found = match(job, mark, self._asked_about(math.floor(job.submitted)))
+        offset = self.askers.clock_offset(job.scheduler)
+        submitted = (job.submitted, *(each.submitted for each in job.siblings))
+        seconds = {math.floor(each - offset) for each in submitted}
+        found = match(job, mark, chain.from_iterable(map(self._asked_about, seconds)))
         if found is None or found.placement is None:
             return found
         advice = self._advice(found.placement)
@@ -420,4 +424,5 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
         command=fate.command,
         devices=job.devices if fate.devices is None else fate.devices,
         numbers=merged(job.numbers, fate.numbers),
+        siblings=fate.siblings,
     )

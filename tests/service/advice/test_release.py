@@ -19,7 +19,7 @@ from metasched.service.state.live_clusters import View
 from metasched.store.database.store import Store
 
 VIEW = View(0.0, (Partition(ClusterState.make("c/p", ["n1", "n2", "n3"]), "c", "c", "p", 7200.0, True, 600.0),))
-BOUND = BoundJob("7", "0a", frozenset({"n1", "n2"}), "p", 30.0)
+BOUND = BoundJob("7", "0a", frozenset({"n1", "n2"}), "p", -30.0)
 
 
 @dataclass
@@ -57,7 +57,7 @@ def let_go(
     scheduler = scheduler or Scheduler(job)
     with Store.open(folder / "metasched.db") as store:
         store.placements.add([AdvisedPlacement(5.0, ask, answer)])
-        count = release(scheduler, store.placements, view, 10.0)  # type: ignore[arg-type]
+        count = release(scheduler, store.placements, view, -10.0)  # type: ignore[arg-type]
     assert count == len(scheduler.released)
     return scheduler
 
@@ -142,9 +142,9 @@ def test_the_number_of_nodes_that_a_user_has_set_meanwhile_stays(
 @pytest.mark.parametrize(
     "job",
     [
-        BoundJob("7", "0a", frozenset({"n1", "n2"}), "p", 5.0),
-        BoundJob("7", "0a", frozenset({"n3"}), "p", 30.0),
-        BoundJob("7", "0b", frozenset({"n1", "n2"}), "p", 30.0),
+        BoundJob("7", "0a", frozenset({"n1", "n2"}), "p", -5.0),
+        BoundJob("7", "0a", frozenset({"n3"}), "p", -30.0),
+        BoundJob("7", "0b", frozenset({"n1", "n2"}), "p", -30.0),
     ],
     ids=["waits for a moment", "user named its nodes", "placement unknown"],
 )

@@ -253,7 +253,7 @@ def test_a_job_whose_placement_waits_to_be_stored_is_matched_with_it(
         with monkeypatch.context() as patched:
             patched.setattr(here.writer, "_store_rows", {"placements": refusing, "ended": here.store.ended.add})
             advised = asked("0a", NOW - 20.0, script=digest(b"one"))
-            here.jobs.askers.note(advised.question)
+            here.jobs.askers.note(advised.question, advised.made_at)
             here.writer.placements([advised])
             with pytest.raises(StoreError, match="locked"):  # its epilog keeps it
                 here.jobs.take(job(7, comment="", script=digest(b"one")))
@@ -405,7 +405,7 @@ def test_jobs_that_epilogs_and_their_scheduler_report_at_once_are_stored_and_lea
     with site(tmp_path, Scheduler("c", fates, ended=several)) as here:
         alike = [asked(uid, NOW - 5.5) for uid in ("0a", "0b")]  # what each of them was is known, and not which
         here.store.placements.add(alike)
-        here.jobs.askers.note(alike[0].question)
+        here.jobs.askers.note(alike[0].question, alike[0].made_at)
 
         def report() -> None:
             for each in several:
@@ -428,7 +428,7 @@ def test_a_job_without_a_mark_that_waits_is_not_taken_from_its_schedulers_record
     with site(tmp_path, scheduler) as here:
         alike = [asked(uid, NOW - 5.5) for uid in ("0a", "0b")]
         here.store.placements.add(alike)
-        here.jobs.askers.note(alike[0].question)
+        here.jobs.askers.note(alike[0].question, alike[0].made_at)
         here.jobs.take(first)
         scheduler.ended = [replace(first, start=NOW), later]  # which ran again
         here.jobs.catch_up(NOW + 80.0)
@@ -804,7 +804,7 @@ def test_a_job_of_an_unknown_kind_is_matched_with_its_placement(tmp_path: Path) 
     with site(tmp_path) as here:
         advised = asked("0a", NOW - 20.0, script=digest(b"one"))
         here.store.placements.add([advised])
-        here.jobs.askers.note(advised.question)
+        here.jobs.askers.note(advised.question, advised.made_at)
         here.jobs.take(job(comment="", kind="unknown", submitted=NOW - 20.0, script=digest(b"one")))
         assert here.outcome().job == "7"
 
@@ -816,7 +816,7 @@ def test_a_job_that_had_no_placement_gets_none_by_what_the_accounting_tells_of_i
     with site(tmp_path, Scheduler("c", fates)) as here:
         advised = asked("0a", NOW - 20.0, script=digest(b"one"))
         here.store.placements.add([advised])
-        here.jobs.askers.note(advised.question)
+        here.jobs.askers.note(advised.question, advised.made_at)
         for number, kind in ((7, "array"), (8, "")):
             here.jobs.take(job(number, comment="", kind=kind, submitted=NOW - 20.0, script=digest(b"one")))
             here.confirm()
@@ -987,7 +987,7 @@ def test_a_job_that_waits_when_the_daemon_is_killed_has_its_outcome_and_is_learn
     with site(tmp_path, scheduler) as before:
         advised = asked("0a", NOW - 5.5, script=digest(b"one"))
         before.store.placements.add([advised])
-        before.jobs.askers.note(advised.question)
+        before.jobs.askers.note(advised.question, advised.made_at)
         before.jobs.take(reported)
         before.confirm()
     scheduler.ended = [replace(reported, start=NOW, comment="", script="")]  # its scheduler knows less
@@ -1013,7 +1013,7 @@ def test_jobs_wait_until_they_are_confirmed_forgotten_or_known_to_be_no_runs(tmp
     scheduler = Scheduler("c", {"7": Fate(completed=None), "8": WELL, "9": WELL})
     with site(tmp_path, scheduler) as here:
         here.store.placements.add([asked("0a", NOW - 900.0)])
-        here.jobs.askers.note(asked("0a", NOW - 900.0).question)
+        here.jobs.askers.note(asked("0a", NOW - 900.0).question, NOW - 900.0)
         here.jobs.take(job(7))
         here.jobs.take(job(8, comment="", submitted=NOW - 5.0))
         here.jobs.take(job(9))
@@ -1079,7 +1079,7 @@ def test_a_report_is_answered_with_what_became_of_it(
     with site(tmp_path, Scheduler("c")) as here:
         here.jobs.take(job(1))
         if reported.script:
-            here.jobs.askers.note(asked("0a", NOW + 99.0).question)
+            here.jobs.askers.note(asked("0a", NOW + 99.0).question, NOW + 99.0)
         answer = {"stored": not why, "why": why} | ({} if learned is None else {"learned": learned})
         assert here.jobs.take(reported, sure=sure) == answer
         assert len(here.runs()) == 1 + (not why)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.jobs import EndedJob, Mark, digest, read_mark
+from metasched.jobs import EndedJob, Mark, Sibling, digest, read_mark
 from metasched.service.learning import job_matching
 from metasched.service.learning.job_matching import Askers, match, owns
 
@@ -121,10 +122,55 @@ def test_a_placement_is_made_shortly_before_its_job_is_submitted_by_clocks_that_
     assert match(replace(job, submitted=None), None, [advised_at("0a", 99.0, 4, "cg.sh")]) is None
 
 
+@pytest.mark.parametrize(
+    ("sibling", "others", "certain"),
+    [
+        ({}, (), False),
+        ({}, ("0b",), True),
+        ({"processors": 2}, (), True),
+        ({"comment": "metasched:app=cg,n=6"}, (), True),
+        ({"command": "3-4"}, (), True),
+        ({"submitted": 103.0}, (), True),
+    ],
+    ids=["no other placement", "one for each", "of other processes", "says another size", "other command", "later"],
+)
+def test_a_placement_that_may_be_a_siblings_is_no_jobs(
+    sibling: dict[str, Any], others: tuple[str, ...], certain: bool
+) -> None:
+    job = EndedJob("c", "12", "", "p", ("n0",), 4, 130.0, 140.0, 0, user="1", name="x", submitted=100.0,
+                   script="1-2", command="2-3")  # fmt: skip
+    beside = Sibling("13", "", 4, 101.0, "2-3")
+    advised = [advised_at("0a", 100.0, 4, "x", script="1-2", command="2-3")]
+    # Scripts of others are not known until they end.
+    advised += [advised_at(uid, 100.5, 4, "x", script="5-6", command="2-3") for uid in others]
+    found = match(replace(job, siblings=(replace(beside, **sibling),)), None, advised)
+    assert found is not None
+    assert (found.application, found.placement) == ("cg", "0a" if certain else None)
+
+
 def test_who_asked_longest_ago_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_matching, "MOST_ASKERS", 2)
     askers = Askers()
     jobs = [EndedJob("c", "12", "", "p", ("n0",), 4, 130.0, 140.0, 0, user="1", name=name) for name in ("a", "b", "c")]
     for name in ("a", "b", "a", "c"):
-        askers.note(advised_at("0a", 1.0, 4, name).question)
+        askers.note(advised_at("0a", 1.0, 4, name).question, 1.0)
     assert [askers.know(job) for job in jobs] == [True, False, True]
+
+
+def test_the_clock_of_a_scheduler_is_known_by_its_questions_although_some_come_late() -> None:
+    askers = Askers()
+    asked = [advised_at("0a", at, 4, "x", asked_at=at + 300.0 - late).question for at, late in ((5.0, 0.1), (6.0, 1.9))]
+    for question, at in zip(asked, (5.0, 6.0), strict=True):
+        askers.note(question, at)
+    assert askers.clock_offset("c") == pytest.approx(299.9)
+    assert askers.clock_offset("d") == 0.0
+    for _ in range(20):  # it was set right
+        askers.note(asked[0].model_copy(update={"asked_at": 7.0}), 7.0)
+    assert askers.clock_offset("c") == 0.0
+
+
+@pytest.mark.parametrize(("asked_at", "found"), [(None, False), (100.4, True), (97.0, False), (400.0, False)])
+def test_a_job_is_found_by_the_clock_that_dates_its_submission(asked_at: float | None, found: bool) -> None:
+    job = EndedJob("c", "12", "", "p", ("n0",), 4, 130.0, 140.0, 0, user="1", name="x", submitted=100.0)
+    advised = advised_at("0a", 400.4, 4, "x", asked_at=asked_at)
+    assert (match(job, None, [advised]) is not None) is found
