@@ -14,7 +14,7 @@ from itertools import product
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.application import Application, Role
-from metasched.signature.rules.attributes import Attribute
+from metasched.signature.rules.attributes import STEPS, Attribute
 from metasched.signature.rules.members import members_of
 from metasched.signature.rules.roles import Cell
 from metasched.signature.traces.trace import places_of_ends
@@ -29,13 +29,13 @@ def either_way(partner: Attribute, counts: Iterable[int]) -> tuple[int, ...]:
     >>> either_way(shifted("grid 01", 2, 1, -1), [2, 4, 8]), either_way(shifted("grid 01", 2, 1, -1), [16])
     ((1,), ())
     """
-    if not partner.axes or any(axis.kind != "shift" or axis.by.terms for axis in partner.axes):
+    if any(axis.kind not in STEPS or axis.by.terms for axis in partner.axes):
         return ()
-    sides = [TOPOLOGIES[partner.topology](n) for n in counts]
+    sides = [TOPOLOGIES[partner.topology](n) for n in counts if partner.axes]
     return tuple(
         at
         for at, axis in enumerate(partner.axes)
-        if axis.by.constant and all(2 * axis.by.constant % each[at] == 0 for each in sides)
+        if axis.kind == "shift" and axis.by.constant and all(2 * axis.by.constant % each[at] == 0 for each in sides)
     )
 
 
@@ -124,7 +124,7 @@ def _backwards(
                 known = [
                     axis.by.constant
                     for side, axis in enumerate(partner.axes)
-                    if axis.kind == "shift" and axis.by.constant and side not in either.get(partner, ())
+                    if axis.kind in STEPS and axis.by.constant and side not in either.get(partner, ())
                 ]
                 if known:
                     return known[0] < 0

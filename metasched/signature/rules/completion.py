@@ -15,7 +15,7 @@ import numpy as np
 
 from metasched.arrays import Ints
 from metasched.signature.equations.expressions import Expression
-from metasched.signature.equations.topologies import dimensions_of
+from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
 from metasched.signature.rules.attributes import Attribute
 from metasched.signature.rules.merged_calls import CallPairs, MergedCalls
 from metasched.signature.rules.numbered_runs import MOST_SIDES, NumberedRun, tagged_shapes
@@ -83,9 +83,10 @@ def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, 
     steady = all(
         run.different(*each, line) == found.pairs[-1].different(*each, line) for each in called for run in found.pairs
     )
-    for topology in topologies:
-        if called and ((topology == "line" and steady) or beside(found, called, topology)):
-            given.append({number: Relation(topology, "step") for number, _ in called})
+    for topology in topologies if called else ():
+        around = _around(found, called, topology)
+        if (topology == "line" and steady) or beside(found, called, topology, around):
+            given.append({number: Relation(topology, "step", around=around) for number, _ in called})
             yield given[-1]
     for topology in topologies[:MOST_LINES]:
         chosen: dict[int, Relation] = {}
@@ -100,9 +101,29 @@ def related(found: Incomplete, topologies: Sequence[str]) -> Iterator[dict[int, 
             yield chosen
 
 
-def beside(found: Incomplete, called: Sequence[tuple[int, Shape]], topology: str) -> bool:
-    """Whether all partners are neighbours along the sides of a grid, corners included."""
-    step = Relation(topology, "step")
+def _around(found: Incomplete, called: Sequence[tuple[int, Shape]], topology: str) -> tuple[int, ...]:
+    """The sides of a grid that neighbours would be round: some partner is more than a step along them.
+
+    Along a side of two none is, but the one neighbour there gets as much as two along longer sides do. None where they
+    would be round all sides.
+    """
+    if dimensions_of(topology) > MOST_SIDES:
+        return ()
+    step, sides = Relation(topology, "step"), set[int]()
+    for run in found.pairs:
+        for label in {*chain.from_iterable(chain.from_iterable(run.different(*each, step) or () for each in called))}:
+            sides |= {side for side, part in enumerate(step.parts(label)) if abs(part) > 1}
+    around = Relation(topology, "step", around=tuple(sorted(sides)))
+    largest = found.pairs[-1]
+    lengths, often = TOPOLOGIES[topology](largest.run.count), largest.often(called, around)
+    longer = {many for side, many in often.items() if lengths[side] > 2}
+    sides |= {side for side, many in often.items() if lengths[side] == 2 and longer == {many / 2}}
+    return tuple(sorted(sides)) if len(sides) < len(lengths) else ()
+
+
+def beside(found: Incomplete, called: Sequence[tuple[int, Shape]], topology: str, around: tuple[int, ...] = ()) -> bool:
+    """Whether all partners are neighbours along the sides of a grid, corners included, round some of them."""
+    step = Relation(topology, "step", around=around)
     return dimensions_of(topology) <= MOST_SIDES and all(
         (labels := run.different(number, shape, step)) is not None and step.beside(chain.from_iterable(labels))
         for run in found.pairs

@@ -15,7 +15,7 @@ from metasched.signature.rules.fits import Fit
 from metasched.signature.rules.larger_runs import explains, grows, is_believed
 from metasched.signature.rules.program_parts import in_parts
 from metasched.signature.rules.whole_programs import FEWEST, completed_program, from_another, other_roles, whole_program
-from metasched.signature.traces.message_order import in_order
+from metasched.signature.traces.message_order import put_in_order
 from metasched.signature.traces.trace import Trace
 
 #: From which share of calls with rules on a whole program is not tried again with its messages in order.
@@ -63,7 +63,9 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     again = None
     # Where nearly all messages follow rules as they are, a few places need another order: its parts tell which.
     nearly = found is not None and not found.partners and grows(found) and found.calls_ruled >= NEARLY
-    if not nearly and (again := whole_program([in_order(trace) for trace in ordered], timed, completion)) is not None:
+    # As they are, these were searched already.
+    moved = None if nearly else put_in_order(ordered)
+    if moved is not None and (again := whole_program(moved, timed, completion)) is not None:
         again = replace(again, in_order=True)
         if is_believed(again):
             return again

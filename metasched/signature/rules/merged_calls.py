@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.rules.numbered_runs import NumberedRun
 from metasched.signature.rules.open_relations import Relation
-from metasched.signature.rules.open_sides import BothWays, Call, NestedLoops, with_lacking
+from metasched.signature.rules.open_sides import BothWays, Call, NestedLoops, period, with_lacking
 from metasched.signature.traces.actions import ActionTable, Shape
 from metasched.signature.traces.message_order import opened
 from metasched.signature.traces.trace import Trace
@@ -40,6 +40,24 @@ class CallPairs:
     def of_shape(self, number: int) -> Ints:
         """The pairs whose action has a shape."""
         return np.flatnonzero(self.shape == number)
+
+    def often(self, called: Iterable[tuple[int, Shape]], relation: Relation) -> dict[int, int]:
+        """How often a process calls each neighbour along a side of a grid, at most, by the side; corners left out.
+
+        Parameters
+        ----------
+        called : shapes that have partners, with their numbers.
+        relation : of partners to processes.
+        """
+        found: dict[int, int] = {}
+        times = np.bincount(np.concatenate(self.at), minlength=self.rank.size)
+        for number, shape in called:
+            rows, labels, _ = self.labels(number, shape, relation)
+            for label, many in {*zip(labels[:, 0].tolist(), times[rows].tolist(), strict=True)}:
+                along = [side for side, part in enumerate(relation.parts(label)) if part]
+                if len(along) == 1:
+                    found[along[0]] = max(found.get(along[0], 0), many)
+        return found
 
     def _labels(self, number: int, shape: Shape, relation: Relation) -> tuple[Ints, Ints, bool]:
         """The pairs of a shape, the labels of its partners, one row a pair, and whether all have one."""
@@ -83,7 +101,6 @@ class MergedCalls:
         self.skipped = False
         self.symbol = np.zeros(pairs.rank.size, dtype=np.int64)
         known: dict[Call, int] = {}
-        self.calls: list[Call] = []
         for number, (shape, _) in enumerate(keys):
             rows = pairs.of_shape(number)
             labels = np.zeros((rows.size, 0), dtype=np.int64)
@@ -92,12 +109,16 @@ class MergedCalls:
             for row, each in zip(rows.tolist(), labels.tolist(), strict=True):
                 call = (number, *each)
                 self.symbol[row] = known.setdefault(call, len(known))
+        #: Where pairs stand in each process, and the action of each.
+        self.at, self.action = pairs.at, pairs.action
         self.calls = [*known]
+        if largest is not None:
+            self._tell_apart(largest)
         names = [keys[call[0]][0].name.lower() for call in self.calls]
         self.opens = np.array([opened(name) for name in names])
         self.waits = np.array([name == "waitall" for name in names])
         waited = self.waits[self.symbol].tolist()
-        numbers = [run.trace.table.numbers[action] for action in pairs.action.tolist()]
+        numbers = [run.trace.table.numbers[action] for action in self.action.tolist()]
         #: How many requests each pair waits for.
         self.asked = np.array([own[0] if waits else 0.0 for own, waits in zip(numbers, waited, strict=True)])
         self.sequences: dict[int, Ints] = {}
@@ -119,14 +140,50 @@ class MergedCalls:
         kinds: dict[Shape, int] = {}
         of = [kinds.setdefault(shape, len(kinds)) for shape, _ in self.keys]
         waits = {of[call[0]] for call, each in zip(self.calls, self.waits, strict=True) if each}
-        processes = [[self.calls[each] for each in self.symbol[at].tolist()] for at in self.pairs.at]
+        processes = [[self.calls[each] for each in self.symbol[at].tolist()] for at in self.at]
         self.both_ways = BothWays(relation.parts, of, waits, processes)
         if not self.both_ways.complete:
             self.nested = NestedLoops(relation.parts, of, processes)
 
+    def _tell_apart(self, largest: MergedCalls) -> None:
+        """Give calls that go round sides of two processes, or of one, the ways that they go in the largest run.
+
+        There these are different calls, which come in the same order again and again.
+        """
+        if len(largest.merged) != 1 or not any(each.around for each in self.chosen.values()):
+            return
+        ways: dict[Call, list[Call]] = {}
+        for call in (largest.calls[symbol] for symbol in largest.merged[0]):
+            relation = self.chosen.get(call[0])
+            here = call if relation is None else (call[0], *(relation.at(each, self.run.count) for each in call[1:]))
+            ways.setdefault(here, []).append(call)
+        turns = {here: period(several) for here, several in ways.items() if {*several} != {here}}
+        if not turns:
+            return
+        numbers = {call: symbol for symbol, call in enumerate(self.calls)}
+        of, actions = [turns.get(self.calls[symbol]) for symbol in self.symbol.tolist()], self.action.tolist()
+        symbols, made, at = self.symbol.tolist(), dict[tuple[int, Call], int](), list[Ints]()
+        for process in self.at:
+            often: dict[int, int] = {}
+            own = process.tolist()
+            for place, pair in enumerate(own):
+                if (turn := of[pair]) is None:
+                    continue
+                symbol = symbols[pair]
+                way = turn[often.get(symbol, 0) % len(turn)]
+                often[symbol] = often.get(symbol, 0) + 1
+                if (pair, way) not in made:
+                    made[pair, way] = len(actions)
+                    actions.append(actions[pair])
+                    symbols.append(numbers.setdefault(way, len(numbers)))
+                own[place] = made[pair, way]
+            at.append(np.array(own, dtype=np.int64))
+        self.calls, self.symbol = [*numbers], np.array(symbols, dtype=np.int64)
+        self.at, self.action = at, np.array(actions, dtype=np.int64)
+
     def as_often(self, ranks: Ints) -> bool:
         """Whether each call but waits is made equally often by all processes of a role whose partner exists."""
-        times = np.stack([np.bincount(self.symbol[self.pairs.at[rank]], minlength=len(self.calls)) for rank in ranks])
+        times = np.stack([np.bincount(self.symbol[self.at[rank]], minlength=len(self.calls)) for rank in ranks])
         made = np.flatnonzero(times.any(axis=0) & ~self.waits).tolist()
         return all(np.array_equal(each := times[:, symbol], self._valid(symbol, ranks) * each.max()) for symbol in made)
 
@@ -145,7 +202,7 @@ class MergedCalls:
 
     def add(self, ranks: Ints) -> bool:
         """Merge the calls of the processes of a role; False where they do not make the calls whose partner exists."""
-        own = [self.pairs.at[rank] for rank in ranks.tolist()]
+        own = [self.at[rank] for rank in ranks.tolist()]
         pairs = np.full((ranks.size, max(each.size for each in own) + 1), -1, dtype=np.int64)
         for row, each in enumerate(own):
             pairs[row, : each.size] = each
@@ -198,7 +255,7 @@ class MergedCalls:
         present = np.stack(there, axis=1)
         for row, rank in enumerate(ranks.tolist()):
             # Null actions have numbers of their own, after those of all pairs.
-            process = self.pairs.rank.size + np.array(merged, dtype=np.int64)
+            process = self.action.size + np.array(merged, dtype=np.int64)
             process[present[row]] = own[row]
             self.sequences[rank] = process
         return True
@@ -207,7 +264,7 @@ class MergedCalls:
         """Add the calls of the largest run whose partner no process has; False where their places are not clear."""
         there = {*self.calls}
         new = [call for call in largest.calls if call not in there and len(call) > 1]
-        known = largest.both_ways is not None and largest.both_ways.complete
+        known = largest.both_ways is not None
         if not new or not known or len(self.merged) != 1 or len(largest.merged) != 1:
             return True
         opens = {call: int(many) for call, many in zip(largest.calls, largest.opens, strict=True)}
@@ -222,7 +279,7 @@ class MergedCalls:
         numbers = {call: symbol for symbol, call in enumerate(self.calls)}
         if any(self._valid(numbers[call], np.arange(self.run.count)).any() for call in new):
             return False
-        size = self.pairs.rank.size
+        size = self.action.size
         for rank, process in self.sequences.items():
             actions = iter(process.tolist())
             self.sequences[rank] = np.array([size + numbers[call] if lacks else next(actions) for call, lacks in made])
@@ -232,7 +289,7 @@ class MergedCalls:
     def example(self, call: Call) -> tuple[Shape, tuple[float, ...], tuple[Floats, ...]]:
         """The shape, numbers and lists of an action that makes a call."""
         table = self.run.trace.table
-        action = int(self.pairs.action[np.flatnonzero(self.symbol == self.calls.index(call))[-1]])
+        action = int(self.action[np.flatnonzero(self.symbol == self.calls.index(call))[-1]])
         return table.shapes[table.shape[action]], table.numbers[action], table.lists.get(action, ())
 
     def trace(self) -> Trace:
@@ -240,8 +297,8 @@ class MergedCalls:
         table, to = self.run.trace.table, ActionTable()
         to.shapes = [*table.shapes]
         calls = [*self.symbol.tolist(), *range(len(self.calls))]
-        examples = {symbol: int(self.pairs.action[pair]) for pair, symbol in enumerate(self.symbol.tolist())}
-        of_pairs = [*self.pairs.action.tolist(), *(examples.get(symbol, -1) for symbol in range(len(self.calls)))]
+        examples = {symbol: int(self.action[pair]) for pair, symbol in enumerate(self.symbol.tolist())}
+        of_pairs = [*self.action.tolist(), *(examples.get(symbol, -1) for symbol in range(len(self.calls)))]
         for number, (symbol, action) in enumerate(zip(calls, of_pairs, strict=True)):
             if action < 0:
                 shape, known, lists = self.lacking[symbol]
@@ -263,4 +320,4 @@ class MergedCalls:
 
     def missing(self) -> Flags:
         """Which actions of the completed run are not made."""
-        return np.arange(self.pairs.rank.size + len(self.calls)) >= self.pairs.rank.size
+        return np.arange(self.action.size + len(self.calls)) >= self.action.size

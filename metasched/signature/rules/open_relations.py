@@ -29,21 +29,29 @@ class Relation:
     ----------
     topology : the grid.
     kind, of : one of :mod:`metasched.signature.equations.open_partners`, and its number; or :data:`ROUND`.
+    around : the sides along which labels are distances round them, whatever the kind is.
     """
 
     topology: str
     kind: str
     of: int = 0
+    around: tuple[int, ...] = ()
+
+    def kinds(self) -> list[str]:
+        """The kind of labels along each side: :data:`ROUND` along those that are gone round."""
+        sides = range(dimensions_of(self.topology))
+        return [ROUND if side in self.around else self.kind for side in sides]
 
     def labels(self, ranks: Ints, peers: Ints, count: int) -> tuple[Ints, Flags]:
         """The labels of partners, and which partners have one."""
         sides = TOPOLOGIES[self.topology](count)
         found, known = np.zeros(ranks.shape, dtype=np.int64), np.ones(ranks.shape, dtype=np.bool_)
-        for own, peer, side in zip(coordinates(ranks, sides), coordinates(peers, sides), sides, strict=True):
-            if self.kind == ROUND:
-                found = found * BASE + np.mod(peer - own + side // 2, side) - side // 2
+        places = zip(self.kinds(), coordinates(ranks, sides), coordinates(peers, sides), sides, strict=True)
+        for kind, own, peer, side in places:
+            if kind == ROUND:
+                found = found * BASE + _round(peer - own, side)
                 continue
-            label, has = open_label(self.kind, own, peer, self.of)
+            label, has = open_label(kind, own, peer, self.of)
             found, known = found * BASE + label, known & has
         return found, known
 
@@ -51,11 +59,30 @@ class Relation:
         """Which processes have a partner with a label."""
         sides = TOPOLOGIES[self.topology](count)
         there = np.ones(ranks.shape, dtype=np.bool_)
-        if self.kind == ROUND:
-            return there
-        for own, side, part in zip(coordinates(ranks, sides), sides, self.parts(label), strict=True):
-            there &= open_place(self.kind, own, np.array(int(part)), self.of, side) != NOBODY
+        for kind, own, side, part in zip(
+            self.kinds(), coordinates(ranks, sides), sides, self.parts(label), strict=True
+        ):
+            if kind != ROUND:
+                there &= open_place(kind, own, np.array(int(part)), self.of, side) != NOBODY
         return there
+
+    def at(self, label: int, count: int) -> int:
+        """The label that a partner has where sides are as short as those of some number of processes.
+
+        Along a side of two processes the neighbours on both sides are one.
+
+        Examples
+        --------
+        >>> relation = Relation("grid 01", "step", around=(1,))
+        >>> [relation.at(label, 4) for label in (1, -1, BASE, -BASE)] == [-1, -1, BASE, -BASE]
+        True
+        """
+        found = 0
+        for kind, side, part in zip(
+            self.kinds(), TOPOLOGIES[self.topology](count), map(int, self.parts(label)), strict=True
+        ):
+            found = found * BASE + (int(_round(np.array(part), side)) if kind == ROUND else part)
+        return found
 
     @property
     def steps(self) -> bool:
@@ -89,16 +116,21 @@ class Relation:
         slopes = [self.parts(slope) for slope, _ in by.terms]
         axes = [
             Axis(
-                self.kind,
+                kind,
                 Expression(
                     constant,
                     tuple((own[side], atom) for own, (_, atom) in zip(slopes, by.terms, strict=True) if own[side]),
                 ),
                 self.of,
             )
-            for side, constant in enumerate(constants)
+            for side, (kind, constant) in enumerate(zip(self.kinds(), constants, strict=True))
         ]
         return Attribute(self.topology, tuple(axes))
+
+
+def _round(distances: Ints, side: int) -> Ints:
+    """Distances the short way round a side, backwards where both are as short."""
+    return np.asarray(np.mod(distances + side // 2, side) - side // 2, dtype=np.int64)
 
 
 def relations(topology: str) -> list[Relation]:

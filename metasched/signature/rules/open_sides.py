@@ -69,7 +69,7 @@ class BothWays:
         processes: Sequence[Mapping[int, Sequence[Call]]], waits: Collection[int]
     ) -> tuple[tuple[Call, ...], set[int]]:
         """The order of the calls along a side, and after which of them all sides wait; nothing where sides differ."""
-        for form in (_turn, dict.fromkeys):
+        for form in (period, dict.fromkeys):
             orders: dict[tuple[Call, ...], set[int]] = {}
             for ways in chain.from_iterable(each.values() for each in processes):
                 order, pauses = list[Call](), set[int]()
@@ -138,8 +138,12 @@ class BothWays:
         return next((call for call in calls[1:] if at[call] == (along, before + 1)), calls[0])
 
 
-def _turn(ways: Sequence[Call]) -> tuple[Call, ...]:
-    """The calls of one turn of a loop, of those of all its turns."""
+def period(ways: Sequence[Call]) -> tuple[Call, ...]:
+    """The calls of one turn of a loop, of those of all its turns.
+
+    >>> period([(0, 1), (0, 2), (0, 1), (0, 2)])
+    ((0, 1), (0, 2))
+    """
     period = next(
         length for length in range(1, len(ways) + 1) if all(way == ways[at % length] for at, way in enumerate(ways))
     )

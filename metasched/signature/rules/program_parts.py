@@ -21,7 +21,7 @@ from metasched.signature.rules.role_search import RoleSearch
 from metasched.signature.rules.rule_search import RuleSearch
 from metasched.signature.rules.whole_programs import FEWEST, completed_program, from_another, whole_program
 from metasched.signature.traces.actions import AMOUNTS, PART, TURN, Shape
-from metasched.signature.traces.message_order import in_order
+from metasched.signature.traces.message_order import put_in_order
 from metasched.signature.traces.parts import cut
 from metasched.signature.traces.trace import Trace
 
@@ -88,12 +88,10 @@ def in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
 def _part(traces: Sequence[Trace], timed: bool) -> Fit:
     """The rules of a part as it is, or with messages in order, where all have both ends; else its statistics."""
     if len(traces) >= FEWEST:
-        sorted_ = [in_order(trace) for trace in traces]
         if (found := _sound_part(traces, timed)) is not None:
             return found
-        moved = any(not np.array_equal(*each) for one, other in zip(traces, sorted_, strict=True)
-                    for each in zip(one.processes, other.processes, strict=True))  # fmt: skip
-        if moved and (found := _sound_part(sorted_, timed)) is not None:
+        moved = put_in_order(traces)
+        if moved is not None and (found := _sound_part(moved, timed)) is not None:
             return replace(found, in_order=True)
     whole = np.zeros(2)
     unruled: dict[str, Floats] = {}

@@ -6,6 +6,8 @@ tag stay in order. Programs that keep their messages in hash tables start them i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from metasched.signature.traces.actions import AMOUNTS
@@ -24,6 +26,14 @@ def opened(name: str) -> int:
     (1, -1, 0)
     """
     return (name in STARTED) - (name == "wait")
+
+
+def put_in_order(traces: Sequence[Trace]) -> list[Trace] | None:
+    """Traces with their messages in order, see :func:`in_order`; None where these are so in all of them."""
+    made = [in_order(trace) for trace in traces]
+    pairs = zip(traces, made, strict=True)
+    alike = all(np.array_equal(*each) for both in pairs for each in zip(*(one.processes for one in both), strict=True))
+    return None if alike else made
 
 
 def in_order(trace: Trace) -> Trace:

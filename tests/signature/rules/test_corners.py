@@ -72,10 +72,14 @@ def test_messages_with_a_tag_for_each_direction_are_right_where_sides_are_longer
 
 
 @pytest.mark.parametrize("tagged", [False, True])
-def test_messages_to_corners_are_right_where_no_process_has_both_neighbours_along_a_side(tagged: bool) -> None:
-    found = fit([exchanged(n, 3, around=False, tagged=tagged) for n in (8, 16, 32)])
+@pytest.mark.parametrize("counts", [(8, 16, 32), (4, 8, 16)])
+def test_messages_to_corners_are_right_where_no_process_has_both_neighbours_along_a_side(
+    counts: tuple[int, ...], tagged: bool
+) -> None:
+    # Four processes are one long along a side: their runs lack the calls to all neighbours there.
+    found = fit([exchanged(n, 3, around=False, tagged=tagged) for n in counts])
     assert (found.ruled, found.unruled) == (1.0, {})
-    for n in (64, 128):
+    for n in (2 * counts[-1], 4 * counts[-1]):
         assert texts(sound(found.application, n)) == texts(exchanged(n, 3, around=False, tagged=tagged))
 
 
