@@ -140,16 +140,17 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
         why, remedy = fails([str(script), "--check"], user), f"run it as {user.name}: {script} --check"
     else:
         conf = read_settings(script.resolve().parent / "hooks.conf")
-        noted = Path(conf.get("state", STATE)) / f"start.{NO_JOB}"
+        state = Path(conf.get("state", STATE))
         why = fails([str(script)], user, {"SLURM_JOB_ID": NO_JOB})
         off = Path(conf.get("off", script.resolve().parent / "metasched.off"))
-        if not why and not off.exists() and not user.may(noted.parent, "rwx"):
+        if not why and not off.exists() and not user.may(state, "rwx"):
             try:
-                float(noted.read_text())
-            except (OSError, ValueError):
+                float(next(state.glob(f"start.*{NO_JOB}")).read_text())
+            except (OSError, StopIteration, ValueError):
                 why = f"{script} does not record when a job starts"
         with suppress(OSError):  # as where root may not enter the folder, on another host
-            noted.unlink()
+            for noted in state.glob(f"start.*{NO_JOB}"):
+                noted.unlink()
         remedy = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
     if why:
         yield Finding(check, "wrong", why, remedy)

@@ -422,10 +422,27 @@ def test_the_prolog_notes_the_start_unless_a_file_stops_it(off: bool, folder: Pa
     (folder / "hooks" / "start.17").write_text("1500.25\n")  # of an earlier job of the same number
     if off:
         (folder / "metasched.off").touch()
-    environment = {"SLURM_JOB_ID": "17"}
+    environment = {"SLURM_JOB_ID": "17", "SLURM_CLUSTER_NAME": "c"}
     subprocess.run([str(folder / "metasched-prolog")], env=environment, check=True, timeout=60)
-    started = folder / "hooks" / "start.17"
-    assert not started.exists() if off else float(started.read_text()) > 1.7e9
+    started = [float(path.read_text()) for path in (folder / "hooks").glob("start.*")]
+    assert started == [] if off else started[0] > 1.7e9
+
+
+def test_clusters_that_keep_their_jobs_in_one_folder_do_not_take_their_starts_for_each_others(folder: Path) -> None:
+    clusters = {"c": folder, "ü/d": folder / "other"}
+    for name, there in clusters.items():
+        there.mkdir(exist_ok=True)
+        for path in (EPILOG, *SHARED, SLURM / "metasched-prolog"):
+            shutil.copy(path, there)
+        (there / "hooks.conf").write_text(f"address = 127.0.0.1:1\nstate = {folder}/hooks\ncluster = {name}\n")
+        subprocess.run([str(there / "metasched-prolog")], env={"SLURM_JOB_ID": "17"}, check=True, timeout=60)
+    started = {float(path.read_text()) for path in (folder / "hooks").glob("start.*")}
+    for there in clusters.values():
+        subprocess.run([sys.executable, str(there / "metasched-epilog")], env=ENDED, check=True, timeout=60)
+    jobs = [json.loads(path.read_text()) for path in (folder / "hooks").glob("ended.17.*")]
+    assert {each["scheduler"] for each in jobs} == clusters.keys()
+    assert {each["start"] for each in jobs} == {round(start, 2) for start in started}
+    assert [*(folder / "hooks").glob("start.*")] == []
 
 
 def oldest_python(script: Path) -> tuple[int, int]:
