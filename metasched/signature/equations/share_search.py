@@ -20,6 +20,8 @@ SHARES = (*UNEQUAL_SHARES, *LEVEL_SHARES)
 MOST_SHARED = 2_049
 #: How many sizes of something that is dealt out along one are tried.
 MOST_TOTALS = 4_096
+#: Fewest lengths of a side on which a share and something more is believed where all places along it have the same.
+SEVERAL_LENGTHS = 3
 #: On how many rows candidates are tried before on more, and lengths on how many before on all.
 FEW, PICKED = 3, 60
 
@@ -55,7 +57,11 @@ def blocks(env: Env, values: Floats, lines: Iterable[str]) -> Expression | None:
         level = np.unique(np.stack([side, values]), axis=1).shape[1] == np.unique(side).size
         ways = ((*unequal, *LEVEL_SHARES),) if level else (*((kind,) for kind in unequal), LEVEL_SHARES)
         least, most, most_by_ends = _totals(shares, np.maximum(side, 1), at)
-        for place in np.flatnonzero((shares.min(axis=1) >= 0) & (least <= np.maximum(most, most_by_ends))).tolist():
+        possible = (shares.min(axis=1) >= 0) & (least <= np.maximum(most, most_by_ends))
+        if level and np.unique(side).size < SEVERAL_LENGTHS:
+            # Some share and some more come to any values at two lengths.
+            possible &= extras == 0
+        for place in np.flatnonzero(possible).tolist():
             for kinds in ways:
                 found: list[tuple[int, str, int]] = []
                 for kind in kinds:

@@ -17,8 +17,10 @@ from metasched.signature.rules.attributes import Attribute, Axis, with_grid
 from metasched.signature.rules.both_ways import either_way, open_ways, turned_round
 from metasched.signature.rules.expanding import sampled
 from metasched.signature.rules.number_rules import SEVERAL
+from metasched.signature.rules.open_numbers import other_numbers, uncertain_numbers
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.reporting import COMPARED, grids_of, possible_counts, words_of
+from metasched.signature.rules.rule_search import USUAL
 from metasched.signature.traces.actions import AMOUNTS, BYTE
 
 #: Sides up to which neighbours differ in one bit, and in how many dimensions grids usually are.
@@ -74,13 +76,16 @@ def open_rules(application: Application, counts: Iterable[int] | None = None) ->
     return [each.line for each in open_choices(application, counts)]
 
 
-def open_choices(application: Application, counts: Iterable[int] | None = None) -> list[OpenChoice]:
+def open_choices(
+    application: Application, counts: Iterable[int] | None = None, numbers: bool = True
+) -> list[OpenChoice]:
     """What the runs left open of grids, turns, waits for nothing and shares, and the smallest run that would decide.
 
     Parameters
     ----------
     application : with the rules that were chosen.
     counts : only the choices on which runs of these numbers of processes depend; all where None.
+    numbers : whether amounts whose rules few runs bear out are among them.
     """
     asked, found = None if counts is None else [*counts], list[OpenChoice]()
     for name in sorted(grids_of(application)):
@@ -112,6 +117,7 @@ def open_choices(application: Application, counts: Iterable[int] | None = None) 
         *_open_waits(application, asked),
         *_open_shares(application, asked),
         *_open_steps(application, asked),
+        *(_open_numbers(application, asked) if numbers else ()),
     ]
 
 
@@ -222,6 +228,22 @@ def _open_powers(application: Application, asked: Sequence[int] | None) -> Itera
                 "processes would decide",
                 partial(_in_place_of, rule, other),
             )
+
+
+def _open_numbers(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Numbers of two terms that others of two come to in all runs as well, which are none below 0."""
+    grids = sorted({*grids_of(application), *USUAL})
+    larger = [*possible_counts(application, range(2, DECIDING))]
+    for action, rule in sorted(uncertain_numbers(application), key=str):
+        for other in other_numbers(rule, application.learned, grids):
+            differ = partial(_other_value, rule, other)
+            deciding = next(filter(differ, larger), 0)
+            if deciding and _matters(differ, asked) and _value(other, larger[-1]) >= 0:
+                yield OpenChoice(
+                    f"the runs do not tell {rule} of {action} from {other}: the first is taken, a run of {deciding} "
+                    "processes would decide"
+                )
+                break
 
 
 def _open_distances(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:

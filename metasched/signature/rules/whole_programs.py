@@ -279,7 +279,7 @@ def _received_as_sent(found: Fit, runs: Sequence[NumberedRun]) -> Fit:
         for n in (possible_counts(each, like_larger(each.learned, each.topology)) if ruled else ())
         if reaches(each.features, each.topology, [n], {*each.roles})
         and differ(ruled, [n])
-        and (unsaid or not open_choices(each, [n]))
+        and (unsaid or not open_choices(each, [n], numbers=False))
     ]
     others = {one: of_runs(*one) for one in ruled if differ([one], larger)} if larger else {}
     others = {one: made for one, made in others.items() if _as_sent(made)}
