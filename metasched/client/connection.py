@@ -139,7 +139,7 @@ def _credential(method: str, path: str, ends: float) -> str | None:
     words = ["munge", f"--string=metasched {method} {quote(path, safe=PATH)}"]
     try:
         made = subprocess.run(  # noqa: S603
-            words, capture_output=True, text=True, check=True, timeout=time_left(ends)
+            words, capture_output=True, text=True, errors="replace", check=True, timeout=time_left(ends)
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None

@@ -65,7 +65,9 @@ def missing_modules(library: str, modules: Sequence[str]) -> list[str]:
     words = [sys.executable, "-m", "metasched.doctor.lua", library, *modules]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LUA_")}
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=clean)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            words, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False, env=clean
+        )
     except (OSError, subprocess.TimeoutExpired):
         return [*modules]
     loaded = done.stdout.split()

@@ -142,7 +142,7 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
         # A file, not a pipe: files of the process are limited.
         with (folder / RESULT).open("wb") as result, subprocess.Popen(  # noqa: S603
             words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE,
-            text=True,
+            text=True, errors="replace",
         ) as process:  # fmt: skip
             _limit(process.pid)
             try:

@@ -49,8 +49,9 @@ def compiled(
             command = [found, *options, str(source), "-o", str(made)]
             try:
                 done = subprocess.run(  # noqa: S603
-                    command, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=TIMEOUT, check=False
-                )
+                    command, capture_output=True, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                    timeout=TIMEOUT, check=False,
+                )  # fmt: skip
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise InputError(f"{compiler} cannot build {source.name}: {error}") from None
             if done.returncode:

@@ -73,7 +73,9 @@ def _lscpu(root: Path) -> dict[str, str]:
     if program is None:
         return {}
     command = [program, "--json", "--bytes", "--sysroot", str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"LC_ALL": "C"})  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, errors="replace", check=False, env={"LC_ALL": "C"}
+    )
     try:
         rows = [*json.loads(done.stdout)["lscpu"]]
     except (ValueError, KeyError):

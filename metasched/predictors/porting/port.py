@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.memory.representable import refuse_unrepresentable
 from metasched.predictors.memory.window import observations
 from metasched.predictors.porting.factors import Factor, bandwidth_factor, cpu_factor, dedicated
 from metasched.predictors.porting.link_sharing import LinkSharing
@@ -41,9 +42,11 @@ def port(
 
     Raises
     ------
-    InputError : dedicated runs are missing, or the platforms have no problem sizes in common.
+    InputError : dedicated runs are missing, the platforms have no problem sizes in common, or a run has numbers that
+        no model can be fitted to.
     """
-    target_runs = tuple(target_runs)
+    reference_runs, target_runs = tuple(reference_runs), tuple(target_runs)
+    refuse_unrepresentable((*reference_runs, *target_runs))
     one, two = (dedicated(reference_runs, count, where="reference runs") for count in (1, PAIR))
     target_one, target_two = (dedicated(target_runs, count, where="target runs") for count in (1, PAIR))
     rcpu = cpu_factor(observations(one), observations(target_one))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from metasched.predictors.contract import Predictor, Saved
@@ -119,7 +120,9 @@ def parse(text: str, *, where: str = "model") -> Saved:
     try:
         if header.method == "spmd" and document.fit is None:
             raise InputError("the spmd predictor has learned nothing, expected fit to hold what was fitted")
-        predictor: Saved = document.build()
+        # Numbers that no fit leads to are refused where they are not finite, without warnings of numpy before that.
+        with np.errstate(all="ignore"):
+            predictor: Saved = document.build()
         return predictor
     except ValueError as error:
         raise InputError(str(error), where=where) from None

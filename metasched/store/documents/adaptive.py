@@ -180,11 +180,11 @@ class RobustDocument(_Adaptive):
 
     def runs(self) -> RunWindow:
         """The window of runs, with all that it had seen."""
+        bare = super().runs()
         if not self.users:
-            return super().runs()
+            return bare
         if len(self.users) != len(self.window):
             raise InputError(f"users has {len(self.users)} names, expected {len(self.window)}, one for each run")
-        bare = runs_of(self.window, self.application, self.cluster, self.settings)
         of_user = zip(bare, self.users, strict=True)
         runs = (replace(run, extra=MappingProxyType({**run.extra, "user": user})) for run, user in of_user)
         return RunWindow(runs, self.capacity, self.seen)

@@ -15,6 +15,7 @@ from metasched.predictors.formulas.sorted_list import SortedList
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
+from metasched.predictors.memory.representable import refuse_unrepresentable
 from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, MOST_PARAMETERS, InputError, Run, Settings
@@ -232,7 +233,7 @@ def runs_of(kept: Sequence[Row], application: str, cluster: str, settings: Seque
 def window(
     kept: Sequence[Row], application: str, cluster: str, seen: int, capacity: int, settings: Sequence[SettingPart] = ()
 ) -> RunWindow:
-    """The window of runs from stored rows.
+    """The window of runs from stored rows; InputError where no model can be fitted to one of them.
 
     Parameters
     ----------
@@ -242,7 +243,9 @@ def window(
     capacity : how many it holds at most.
     settings : of each row; none where no run has any.
     """
-    return RunWindow(runs_of(kept, application, cluster, settings), capacity, seen)
+    found = runs_of(kept, application, cluster, settings)
+    refuse_unrepresentable(found)
+    return RunWindow(found, capacity, seen)
 
 
 Document = TypeVar("Document", bound=BaseModel)

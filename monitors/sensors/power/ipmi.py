@@ -52,7 +52,9 @@ class Ipmi:
 
     def _ask(self) -> float:
         try:
-            done = subprocess.run(self._command, capture_output=True, text=True, check=False, timeout=TIMEOUT)  # noqa: S603
+            done = subprocess.run(  # noqa: S603
+                self._command, capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT
+            )
         except subprocess.TimeoutExpired:
             raise OSError(f"ipmitool did not answer in {TIMEOUT:g} s") from None
         reading = _READING.search(done.stdout)

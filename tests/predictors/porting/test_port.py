@@ -42,6 +42,15 @@ def test_a_run_of_the_target_that_cannot_be_computed_with_is_refused(ported) -> 
         ported.fit([*ported.window, replace(idle(FAST, seed=1)[0], problem_size=1e80)])
 
 
+@pytest.mark.parametrize(("of_reference", "size"), [(True, 1e308), (False, 1e-100)])
+def test_a_dedicated_run_that_cannot_be_computed_with_is_refused(reference, of_reference: bool, size: float) -> None:
+    runs = {"reference": idle(SLOW), "target": idle(FAST, seed=1)}
+    own = runs["reference" if of_reference else "target"]
+    own[1] = replace(own[1], problem_size=size)
+    with pytest.raises(InputError, match=r"problem_size is 1e(\+308|-100), expected at (most|least) 1e.36: no model"):
+        port(reference, runs["reference"], runs["target"])
+
+
 def test_a_port_keeps_the_contract(ported) -> None:
     assert isinstance(ported, Predictor)
     many = ported.predict_many([1000, 2000], [4, 8], 0.9, 500.0)

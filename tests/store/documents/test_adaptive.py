@@ -109,6 +109,8 @@ def test_a_robust_document_from_before_noise_on_one_processor_was_learned(
         ("scales.noise", 0.0, "scales.noise"),
         ("weights", [0.5], "1 weights, expected 12"),
         ("weights.0", 2.0, "weights[0]"),
+        ("formula.numbers.spreading", 5e9, "must not contain infs or NaNs"),
+        ("window.4.4", 1e308, "execution_time is 1e+308, expected at most 1e+36"),
     ],
 )
 def test_an_unsound_robust_document_is_refused_with_its_place(path: str, value: Any, says: str) -> None:
