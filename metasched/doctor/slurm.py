@@ -143,14 +143,18 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
         state = Path(conf.get("state", STATE))
         why = fails([str(script)], user, {"SLURM_JOB_ID": NO_JOB})
         off = Path(conf.get("off", script.resolve().parent / "metasched.off"))
+        noted: list[Path] = []
+        with suppress(OSError):  # as where root may not enter the folder, on another host
+            # The others there are the starts of jobs that run, whose numbers may end alike.
+            noted = [path for path in state.glob("start.*") if path.name.rpartition(".")[2] == NO_JOB]
         if not why and not off.exists() and not user.may(state, "rwx"):
             try:
-                float(next(state.glob(f"start.*{NO_JOB}")).read_text())
-            except (OSError, StopIteration, ValueError):
+                float(noted[0].read_text())
+            except (OSError, IndexError, ValueError):
                 why = f"{script} does not record when a job starts"
-        with suppress(OSError):  # as where root may not enter the folder, on another host
-            for noted in state.glob(f"start.*{NO_JOB}"):
-                noted.unlink()
+        with suppress(OSError):
+            for path in noted:
+                path.unlink()
         remedy = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
     if why:
         yield Finding(check, "wrong", why, remedy)

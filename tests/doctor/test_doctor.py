@@ -182,6 +182,17 @@ def test_what_is_wrong_is_found_and_nothing_else(
     assert all(each.remedy for each in found(slurm) if each.state != "well")
 
 
+@pytest.mark.parametrize("writes", [True, False])
+def test_the_starts_of_running_jobs_stay_and_stand_for_no_other(writes: bool, slurm: Path) -> None:
+    starts = {name: f"{at}.5" for at, name in enumerate(("start.c8.10", "start.c8.7", "start.c9.200", "start.30"))}
+    for name, text in starts.items():
+        (slurm / "hooks" / name).write_text(text)
+    prolog = slurm / "metasched-prolog"
+    prolog.write_text(prolog.read_text().replace("date", "date" if writes else "no-such-command"))
+    assert wrong(slurm) == (set() if writes else {"prolog"})
+    assert {path.name: path.read_text() for path in (slurm / "hooks").glob("start.*")} == starts
+
+
 def test_what_the_hook_loads_must_be_there_and_older_hooks_load_less(slurm: Path) -> None:
     (slurm / "job_numbers.lua").unlink()
     (finding,) = [each for each in found(slurm) if each.state != "well"]
