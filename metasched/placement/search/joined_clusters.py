@@ -190,7 +190,7 @@ def lay_out(
         if predictor is None:
             ruled_out[cluster.name] = {"no model of the application there": len(cluster.nodes)}
             continue
-        room = int(constraints.laid_out(admitted.cluster).processors.max(initial=0))
+        room = int(constraints.laid_out(admitted.cluster).processors.max(initial=0)) if settings else 0
         for each in dict.fromkeys(each.on_nodes_of(room) for each in settings) or (None,):
             clock, hardware = None if each is None else each.frequency, cluster.hardware
             if clock is not None and hardware is not None and not hardware.holds(clock):

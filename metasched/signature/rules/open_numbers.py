@@ -55,7 +55,7 @@ def uncertain_numbers(application: Application) -> set[tuple[str, Attribute]]:
 
 def _stated(rule: Attribute, topology: str) -> Attribute:
     """A rule that says which grid it speaks of."""
-    return rule if rule.topology else Attribute(topology, expression=rule.expression, table=rule.table, law=rule.law)
+    return rule if rule.topology else replace(rule, topology=topology)
 
 
 def _terms(rule: Attribute, learned: Sequence[int]) -> int:
@@ -96,14 +96,14 @@ def other_numbers(rule: Attribute, learned: Sequence[int], grids: Iterable[str])
             continue
         each = [with_grid({"r": np.zeros(1), "n": np.full(1, float(n))}, of)
                 for n, of in zip(learned, sides, strict=True)]  # fmt: skip
+        sides_of = [name for name in each[0] if name[0] == "P"]
         if rule.expression is not None and _terms(rule, learned) == CERTAIN:
-            for side in (name for name in each[0] if name[0] == "P"):
+            for side in sides_of:
                 terms = tuple((slope, atom.replace(_side(rule), side)) for slope, atom in rule.expression.terms)
                 made = Attribute(topology, expression=replace(rule.expression, terms=terms))
                 if all(float(made(env, n)[0]) == value for env, n, value in zip(each, learned, values, strict=True)):
                     yield made
             continue
-        sides_of = [name for name in each[0] if name[0] == "P"]
         # Of what programs send in rounds, and in tiles; searches that tried these, too, would find them by chance.
         tried = (*filter(_divides, atoms(dimensions_of(topology), 0, False, False)[:MOST_PAIRED]),
                  "1/n*log2(n)", *(f"1/{side}*1/{side}" for side in sides_of))  # fmt: skip

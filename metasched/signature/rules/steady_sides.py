@@ -96,8 +96,8 @@ def _scaled(
 
     They need only agree where the message is sent, and where its own rule says less of the sides.
     """
-    product, known = turned.product, own.expression
-    shares = shares_of(product[1]) if product is not None else []
+    whole, known = turned.product, own.expression
+    shares = shares_of(whole[1]) if whole is not None else []
     if known is None or len(known.terms) > 1 or not shares:
         return None
     if known.terms and known.terms[0][1].count("*") + 1 >= len(shares):
