@@ -199,6 +199,12 @@ static void collective(Number kind, Number size, MPI_Comm comm)
   }
 }
 
+static void sleep_for(Number nanoseconds)
+{
+  const struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  nanosleep(&time, NULL);
+}
+
 // Collective operations on growing numbers of processes: from when the last one enters (the root of a broadcast or
 // scatter) to when the last one leaves (the root of a gather or reduction).
 static void measure_collectives(void)
@@ -219,8 +225,14 @@ static void measure_collectives(void)
     int runs = 0, first = 1;
     while (runs < MOST_RUNS) {
       double times[2], last[2];
+      const int from_root = kind == BCAST || kind == SCATTER;
+      const double before_barrier = now();
       MPI_Barrier(comm);
-      times[0] = rank && (kind == BCAST || kind == SCATTER) ? -1e30 : now();
+      // Others leave a barrier later than the root by at most what it took: the root waits until all are ready.
+      const double barrier = now() - before_barrier;
+      if (from_root && rank == 0)
+        sleep_for((Number)(1e9 * (barrier < 1e-3 ? barrier : 1e-3)));
+      times[0] = from_root && rank ? -1e30 : now();
       collective(kind, size, comm);
       times[1] = rank && (kind == REDUCE || kind == GATHER) ? -1e30 : now();
       MPI_Allreduce(times, last, 2, MPI_DOUBLE, MPI_MAX, comm);
@@ -241,12 +253,6 @@ static void tell(int to, Number what, Number tag, Number size)
 {
   const Number words[] = {what, tag, size};
   MPI_Send(words, 3, MPI_LONG_LONG, to, 0, control);
-}
-
-static void sleep_for(Number nanoseconds)
-{
-  const struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-  nanosleep(&time, NULL);
 }
 
 // A request of a measurable process, and when it was posted, waited for, and complete.

@@ -75,8 +75,12 @@ def _terms(processes: Floats) -> Floats:
 
 
 def times_by_size(measured: Mapping[Collective, Mapping[int, float]], count: int) -> dict[str, tuple[Floats, Floats]]:
-    """Of each operation the sizes that were measured, ascending, and its seconds on ``count`` processes."""
+    """Of each operation the sizes that were measured, ascending, and its seconds on ``count`` processes.
+
+    They are those measured on as many, or else what grows from those on fewer.
+    """
     found: dict[str, list[tuple[float, float]]] = {}
     for each, seconds in sorted(measured.items()):
-        found.setdefault(each.name, []).append((each.size, grown([*seconds], [*seconds.values()], count)))
+        took = seconds[count] if count in seconds else grown([*seconds], [*seconds.values()], count)
+        found.setdefault(each.name, []).append((each.size, took))
     return {name: (np.array([s for s, _ in rows]), np.array([t for _, t in rows])) for name, rows in found.items()}

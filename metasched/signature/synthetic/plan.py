@@ -17,9 +17,10 @@ from metasched.signature.rules.expanding import Sample, sampled
 from metasched.signature.synthetic.collective_times import MEASURED, Collective, collective_of
 from metasched.signature.synthetic.message_kinds import MessageKind, kinds_of
 from metasched.signature.times.clocked_runs import longest_of, phases_of_sample
-from metasched.signature.times.clocks import RENDEZVOUS, run
+from metasched.signature.times.clocks import run
 from metasched.signature.times.costs import BlockCosts
 from metasched.signature.times.hardware import LABEL, assumed
+from metasched.signature.times.trees import RENDEZVOUS
 from metasched.signature.traces.exchanges import Exchanges, Operation, exchanges
 
 #: Turns of each loop that are run.
@@ -199,12 +200,10 @@ def _collectives(sample: Sample, cores: int) -> list[tuple[Collective, int]]:
     for name, some in sorted(sizes.items()):
         ordered = sorted(some)
         picked = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_SIZES)).round().astype(int))
-        # Of a broadcast a message of its tree is measured: who waits for whom is left to the clocks of the run.
-        listed += [
-            (Collective(name, ordered[at]), n)
-            for at in picked.tolist()
-            for n in counts[: 1 if name == "bcast" else None]
-        ]
+        # Of a broadcast one message of its tree is measured, and two of one sender: who waits for whom is left to the
+        # clocks of the run.
+        several = (2, 3) if name == "bcast" else counts
+        listed += [(Collective(name, ordered[at]), n) for at in picked.tolist() for n in several]
     # By processes, so that each number of them is split off once.
     return sorted(listed, key=lambda one: one[1])
 

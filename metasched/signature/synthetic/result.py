@@ -149,7 +149,16 @@ class MeasuredCosts:
 
     def branch(self, name: str, size: float) -> float:
         """Seconds of one message in a tree: a broadcast of two processes, or a reduction of all by its rounds."""
-        return self._time(Collective(name, size)) / (1 if name == "bcast" else self.rounds)
+        each = Collective(name, size)
+        return self._time(each, 2) if name == "bcast" else self._time(each) / self.rounds
+
+    def shared(self, size: float) -> float:
+        """What a second message of the same sender adds, or if it was not measured what its bytes add."""
+        alone = self._time(Collective("bcast", size), 2)
+        adds = alone - self._time(Collective("bcast", 0.0), 2)
+        if any(each.name == "bcast" and 3 in times for each, times in self.result.collectives.items()):
+            adds = min(adds, self._time(Collective("bcast", size), 3) - alone)
+        return max(adds, 0.0)
 
     def together(self, name: str, size: float) -> float:
         """Seconds of another collective operation of all processes."""
@@ -159,7 +168,7 @@ class MeasuredCosts:
         """Seconds of a collective operation of some processes, by its rounds where only one message was measured."""
         each = collective_named(name, size, count)
         if each.name == "bcast":
-            return math.ceil(math.log2(count)) * self._time(each) if count > 1 else 0.0
+            return math.ceil(math.log2(count)) * self._time(each, 2) if count > 1 else 0.0
         return self._time(each, count)
 
     def _time(self, each: Collective, count: int | None = None) -> float:

@@ -18,14 +18,13 @@ import numpy as np
 from metasched.arrays import Flags, Floats, Ints
 from metasched.records import InputError
 from metasched.signature.times.costs import Costs
+from metasched.signature.times.trees import RENDEZVOUS, broadcast, messages_sent, reduction
 from metasched.signature.traces.actions import AMONG_SOME, ActionTable, some_of
 from metasched.signature.traces.exchanges import Exchanges, Operation
 from metasched.signature.traces.trace import Trace
 
 #: The operations as plain numbers, which are looked up in every round.
 WORK, SEND, RECEIVE, WAIT, COLLECTIVE = KINDS = tuple(int(each) for each in Operation)
-#: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
-RENDEZVOUS = 65_536.0
 #: Operations of all processes that each leaves by itself; all others are left at once.
 ONE_BY_ONE = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 
@@ -359,9 +358,9 @@ class _Collectives:
         volumes = [self.table.volume(each) for each in different.tolist()]
         size = float(np.dot(volumes, often)) if self.table.parted(action) else max(volumes)
         if name == "bcast":
-            return self._down(clock, out, self._root(name, action), size)
+            return self._broadcast(clock, out, self._root(name, action), size)
         if name == "reduce":
-            return self._up(clock, self._root(name, action), size)
+            return reduction(clock, self._root(name, action), size, self.costs.branch("reduce", size))
         took = self._time(name, size)
         if name in ("scatter", "scatterv"):
             return np.asarray(np.maximum(clock, clock[self._root(name, action)] + took))
@@ -372,44 +371,13 @@ class _Collectives:
             return np.asarray(ends)
         return np.full(clock.size, float(clock.max()) + took)
 
-    def _depth(self, root: int) -> Ints:
-        """Of each process in a binomial tree, how many messages it is from the root."""
-        place = (np.arange(self.count) - root) % self.count
-        return np.asarray(np.sum([place >> bit & 1 for bit in range(self.rounds)], axis=0))
-
-    def _down(self, clock: Floats, out: Floats, root: int, size: float) -> Floats:
-        """A broadcast: each process sends to the larger half of its subtree first, once it has entered and received.
-
-        Small messages leave at once and share the link, so that all are there when the last one is; of large ones each
-        waits for the one before, and so does the process.
-        """
-        late = self.costs.branch("bcast", 0.0)
-        busy = max(self.costs.branch("bcast", size) - late, 0.0)
-        eager = size < RENDEZVOUS
-        rank = (np.arange(self.count) + root) % self.count
-        # By places from the root on: when each can go on, when its link is free, and how many messages it sends.
-        free, link, sends = clock[rank].copy(), out[rank].copy(), np.zeros(self.count)
-        bits = range(self.rounds - 1, -1, -1)
-        for bit in bits:
-            sends[0 : self.count - (1 << bit) : 2 << bit] += 1
-        for bit in bits:
-            parents = np.arange(0, self.count - (1 << bit), 2 << bit)
-            gone = np.maximum(free[parents], link[parents]) + busy * (sends[parents] if eager else 1)
-            if not eager:
-                free[parents] = gone
-            children = parents + (1 << bit)
-            free[children] = np.maximum(free[children], gone + late)
-        if eager:
-            out[rank] = np.where(sends > 0, np.maximum(free, link) + sends * busy, link)
-        ends = np.empty(self.count)
-        ends[rank] = free
-        return ends
-
-    def _up(self, clock: Floats, root: int, size: float) -> Floats:
-        """A reduction: it ends at the root when the slowest path to it has been traversed."""
-        depth = self._depth(root)
-        ends = clock.copy()
-        ends[root] = float(np.max(clock + depth * self.costs.branch("reduce", size)))
+    def _broadcast(self, clock: Floats, out: Floats, root: int, size: float) -> Floats:
+        """A broadcast; the links of those who send small messages and go on are free when they would have left."""
+        busy = self.costs.shared(size)
+        ends = broadcast(clock, root, size, self.costs.branch("bcast", size) - busy, busy)
+        if size < RENDEZVOUS:
+            sends = messages_sent(self.count, root)
+            out[:] = np.where(sends > 0, np.maximum(ends, out) + sends * busy, out)
         return ends
 
     def _root(self, name: str, action: int) -> int:

@@ -36,6 +36,9 @@ class Costs(Protocol):
     def branch(self, name: str, size: float) -> float:
         """Seconds of one message in the tree of a broadcast or reduction."""
 
+    def shared(self, size: float) -> float:
+        """Seconds of a message in the tree of a broadcast during which it occupies its sender's link."""
+
     def together(self, name: str, size: float) -> float:
         """Seconds of another collective operation of all processes; the size is the volume of its action."""
 
@@ -75,6 +78,10 @@ class BlockCosts:
         nodes = self.placement.node[self.label]
         ends = np.array([nodes[0]]), np.array([nodes[-1]])
         return float(np.max(self.placement.message(*ends, size)))
+
+    def shared(self, size: float) -> float:
+        """What its bytes add to a message of none."""
+        return max(self.branch("bcast", size) - self.branch("bcast", 0.0), 0.0)
 
     def together(self, name: str, size: float) -> float:
         """Blocks where there is one for the operation, else the messages that MPI libraries send for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from metasched.signature.rules.expanding import sampled
 from metasched.signature.rules.fitting import fit
 from metasched.signature.synthetic.collective_times import Collective
 from metasched.signature.synthetic.message_kinds import kinds_of
-from metasched.signature.synthetic.result import Result, by_synthetic, digest, timed
+from metasched.signature.synthetic.result import MeasuredCosts, Result, by_synthetic, digest, timed
 from metasched.signature.times.timed import Timed
 from metasched.signature.traces.exchanges import exchanges
 
@@ -47,6 +48,17 @@ def test_slower_messages_and_instructions_take_longer(application: Application) 
 def test_time_grows_as_all_its_parts_do(application: Application) -> None:
     base = total(timed(application, result_of(application, 1e-4, 1e-9, 1e-5)))
     assert total(timed(application, result_of(application, 2e-4, 2e-9, 2e-5))) == pytest.approx(2 * base)
+
+
+@pytest.mark.parametrize(("three", "shared"), [({3: 18e-6}, 8e-6), ({3: 40e-6}, 9e-6), ({3: 9e-6}, 0.0), ({}, 9e-6)])
+def test_a_second_message_tells_how_long_one_occupies_its_senders_link(
+    application: Application, three: dict[int, float], shared: float
+) -> None:
+    result = result_of(application, 1e-5, 1e-9)
+    trees = {Collective("bcast", 1.0): {2: 1e-6}, Collective("bcast", 1000.0): {2: 10e-6} | three}
+    costs = MeasuredCosts(replace(result, collectives=trees), sampled(application, 64, 3))
+    assert costs.shared(1000.0) == pytest.approx(shared)
+    assert costs.branch("bcast", 1000.0) == pytest.approx(10e-6)
 
 
 def test_kinds_do_not_depend_on_how_much_was_sampled(application: Application) -> None:

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.blocks.entry import Entry, Kind, Quantity
-from metasched.signature.times.clocks import RENDEZVOUS, Clocks, run
+from metasched.signature.times.clocks import Clocks, run
 from metasched.signature.times.costs import BlockCosts
 from metasched.signature.times.hardware import LABEL, Hardware
 from metasched.signature.times.stretches import operations_once
+from metasched.signature.times.trees import RENDEZVOUS
 from metasched.signature.traces.exchanges import exchanges
 from metasched.signature.traces.trace import Trace, trace_of
 from tests.signature.traces.drawn_programs import Action, Program, drawn
