@@ -36,6 +36,8 @@ class CallPairs:
         # Relations on the line are asked for again beside those of each grid.
         self.labels = cache(self._labels)
         self.different = cache(self._different)
+        #: The last relations that calls were asked for, and these calls.
+        self._last: tuple[tuple[tuple[int, Relation], ...], Ints, tuple[Call, ...]] | None = None
 
     def of_shape(self, number: int) -> Ints:
         """The pairs whose action has a shape."""
@@ -78,6 +80,29 @@ class CallPairs:
         _, labels, known = self.labels(number, shape, relation)
         return {*map(tuple, labels.tolist())} if known else None
 
+    def calls(self, shapes: Sequence[Shape], chosen: tuple[tuple[int, Relation], ...]) -> tuple[Ints, tuple[Call, ...]]:
+        """The call of each pair by its number, and all calls: the number of a shape with the labels of its partners.
+
+        The same relations are tried with one way to tell roles apart after another, so the last ones are kept.
+
+        Parameters
+        ----------
+        shapes : of actions, by number.
+        chosen : the numbers of shapes that have partners, with how these are related.
+        """
+        if self._last is None or self._last[0] != chosen:
+            relations, symbol = dict(chosen), np.zeros(self.rank.size, dtype=np.int64)
+            known: dict[Call, int] = {}
+            for number, shape in enumerate(shapes):
+                rows = self.of_shape(number)
+                labels = np.zeros((rows.size, 0), dtype=np.int64)
+                if number in relations:
+                    _, labels, _ = self.labels(number, shape, relations[number])
+                for row, each in zip(rows.tolist(), labels.tolist(), strict=True):
+                    symbol[row] = known.setdefault((number, *each), len(known))
+            self._last = chosen, symbol, (*known,)
+        return self._last[1:]
+
 
 class MergedCalls:
     """The calls of the processes of a run, merged role by role into one sequence.
@@ -99,19 +124,10 @@ class MergedCalls:
         self.guide: Mapping[Call, int] = {} if largest is None else largest.guided
         self.run, self.pairs, self.keys, self.chosen = run, pairs, keys, chosen
         self.skipped = False
-        self.symbol = np.zeros(pairs.rank.size, dtype=np.int64)
-        known: dict[Call, int] = {}
-        for number, (shape, _) in enumerate(keys):
-            rows = pairs.of_shape(number)
-            labels = np.zeros((rows.size, 0), dtype=np.int64)
-            if number in chosen:
-                _, labels, _ = pairs.labels(number, shape, chosen[number])
-            for row, each in zip(rows.tolist(), labels.tolist(), strict=True):
-                call = (number, *each)
-                self.symbol[row] = known.setdefault(call, len(known))
+        self.symbol, calls = pairs.calls([shape for shape, _ in keys], tuple(chosen.items()))
         #: Where pairs stand in each process, and the action of each.
         self.at, self.action = pairs.at, pairs.action
-        self.calls = [*known]
+        self.calls = [*calls]
         if largest is not None:
             self._tell_apart(largest)
         names = [keys[call[0]][0].name.lower() for call in self.calls]

@@ -25,11 +25,15 @@ from metasched.signature.traces.message_order import put_in_order
 from metasched.signature.traces.parts import cut
 from metasched.signature.traces.trace import Trace
 
+#: What all processes do at the start and at the end of a run.
+AROUND = ("init", "finalize")
+
 
 def in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
     """The rules of the calls between collective operations, each part with its own roles; None where none hold.
 
-    A part that follows no rule is modelled by its statistics.
+    A part that follows no rule is modelled by its statistics. No other origin and no null communications explain the
+    whole programs: so none explain a part that is the whole program.
     """
     between: dict[tuple[str, str], int] = {}
     cuts = [cut(trace, between) for trace in traces]
@@ -55,6 +59,10 @@ def in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
         for name, share in outside.unruled.items()
         if name != PART
     }
+    # One part that holds all but the start and the end of a run is the whole program.
+    outer = {shapes[leaf.shape].name for leaf in role.program.leaves} - {PART, *AROUND}
+    filled = [sum(any(map(len, each)) for each in one.inside) for one in whole]
+    searched = not outer and {*filled} == {1}
     parts: dict[int, Application] = {}
     irregular: list[Irregular] = []
     sorted_ = False
@@ -68,7 +76,7 @@ def in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
         # Of loops that run as often as it happens, all runs are compared in as many turns.
         often = any(role.counts[loop].law is not None for loop in leaf.loops)
         fewest = min(len(marks) for _, marks in inside) if often else None
-        found = _part([one.together(marks[:fewest]) for one, marks in inside], timed)
+        found = _part([one.together(marks[:fewest]) for one, marks in inside], timed, searched)
         sorted_ |= found.in_order
         own = whole_of([NumberedRun(one.together(marks), {}, set()) for one, marks in inside])
         for name, share in found.unruled.items():
@@ -85,10 +93,10 @@ def in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
     return Fit(replace(outside.application, parts=parts), left, *shares_by_name(shares), tuple(irregular), sorted_)
 
 
-def _part(traces: Sequence[Trace], timed: bool) -> Fit:
+def _part(traces: Sequence[Trace], timed: bool, searched: bool) -> Fit:
     """The rules of a part as it is, or with messages in order, where all have both ends; else its statistics."""
     if len(traces) >= FEWEST:
-        if (found := _sound_part(traces, timed)) is not None:
+        if (found := _sound_part(traces, timed, searched)) is not None:
             return found
         moved = put_in_order(traces)
         if moved is not None and (found := _sound_part(moved, timed)) is not None:
@@ -107,11 +115,14 @@ def _part(traces: Sequence[Trace], timed: bool) -> Fit:
     return Fit(statistical(traces), 0.0, *shares_by_name(shares))
 
 
-def _sound_part(traces: Sequence[Trace], timed: bool) -> Fit | None:
-    """The rules of a part, whose messages have both ends where it was learned and beyond; None where there are none."""
-    completion = cache(partial(completed_program, traces, timed))
+def _sound_part(traces: Sequence[Trace], timed: bool, searched: bool = False) -> Fit | None:
+    """The rules of a part, whose messages have both ends where it was learned and beyond; None where there are none.
+
+    Whether null communications and other origins explain it may have been searched already, without success.
+    """
+    completion = cache(partial(completed_program, traces, timed)) if not searched else lambda: None
     found = whole_program(traces, timed, completion, part=True) or completion()
-    if found is None or not found.partners:
+    if not searched and (found is None or not found.partners):
         found = from_another(traces, timed, part=True)
     if found is None or not found.partners or found.ruled == 0.0:
         return None

@@ -20,7 +20,7 @@ from metasched.signature.rules.both_ends import BothEnds
 from metasched.signature.rules.completion import Completed, Incomplete, completed, related
 from metasched.signature.rules.expanding import expanded, lines, positions
 from metasched.signature.rules.fits import Fit, add, shares_by_name
-from metasched.signature.rules.larger_runs import grows, holds, larger_counts, like_larger, reaches, shared
+from metasched.signature.rules.larger_runs import explains, grows, holds, larger_counts, like_larger, reaches, shared
 from metasched.signature.rules.members import members_of
 from metasched.signature.rules.numbered_runs import NumberedRun, by_children, ranks_seen, tagged_shapes, whole_of
 from metasched.signature.rules.open_choices import open_choices
@@ -58,6 +58,9 @@ def whole_program(
         best = _best(runs, [shape for shape, _ in numbered], timed, part, completion=completion)
         if best is not None:
             return _checked(best, runs)
+        # Where each shape has but one tag, the actions are numbered as they were with tags.
+        if len({shape for shape, _ in numbered}) == len(numbered):
+            break
     return None
 
 
@@ -149,7 +152,8 @@ def _best(
     ----------
     part : whether roles that only larger runs would show are refused.
     whole : the runs, where they were completed by null communications.
-    completion : of the runs, which is believed where partners follow no rule in the simplest roles.
+    completion : of the runs, which is believed where the simplest roles leave partners without a rule, or explain
+        hardly more than single processes.
     roles : features and grids that are tried; all where there are none.
     ends : which messages of the roles so far have in larger runs; they are given up where one has one end only.
     calls_only : whether computations are left out.
@@ -190,7 +194,9 @@ def _best(
         if found is not None and (best is None or score(found) > score(best)):
             best = found
         tried += 1
-        if (best is None or not best.partners) and (otherwise := completion()) is not None:
+        # Of as many roles that they explain hardly more than single processes, one program is believed before them.
+        explained = best is not None and best.partners and explains(best)
+        if not explained and (otherwise := completion()) is not None:
             return otherwise
         # Whose calls follow from the sides of a grid has no other roles by its borders.
         last = search.along or (found is not None and best is not None and (score(best) == 1.0 or not rules.divided))

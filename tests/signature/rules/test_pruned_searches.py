@@ -13,13 +13,14 @@ from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE, LEVELS, Placement, profiled
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES, different, dimensions_of
-from metasched.signature.rules import completion, rank_rules, whole_programs
+from metasched.signature.rules import completion, program_parts, rank_rules, whole_programs
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.both_ends import BothEnds
 from metasched.signature.rules.completion import Incomplete, related
 from metasched.signature.rules.expanding import sound
 from metasched.signature.rules.fitting import fit
+from metasched.signature.rules.numbered_runs import tagged_shapes
 from metasched.signature.rules.open_relations import Relation
 from metasched.signature.rules.samples import Samples
 from metasched.signature.traces.trace import Trace, trace_of
@@ -75,6 +76,42 @@ def test_relations_on_the_line_are_tried_once_for_all_grids(monkeypatch: pytest.
     monkeypatch.setattr(whole_programs, "completed", lambda *of: asked.append(of[1]) or plain(*of))  # type: ignore[func-returns-value]
     whole_programs.completed_program(traces, timed=True)
     assert asked == [*whole_programs.COMPLETED]
+
+
+def scattered(rank: int, n: int) -> list[Action]:
+    """Each process sends to one that no rule tells, and receives from one."""
+    order = np.random.default_rng(n).permutation(n)
+    to, source = int(order[rank]), int(np.flatnonzero(order == rank)[0])
+    return [("isend", (to, 1, 80, 6)), ("recv", (source, 1, 80, 6)), ("waitall", (1,))]
+
+
+def test_a_part_that_is_the_whole_program_is_not_completed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    completed: list[Trace] = []
+    plain = program_parts.completed_program
+    monkeypatch.setattr(
+        program_parts, "completed_program", lambda traces, timed: completed.append(traces[0]) or plain(traces, timed)
+    )
+    found = fit([run(scattered, n) for n in COUNTS])
+    assert [each.where for each in found.irregular] == ["between init and finalize"]
+    assert completed == []
+
+
+def test_tags_that_tell_no_places_apart_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    plain = whole_programs._best
+    monkeypatch.setattr(whole_programs, "_best", lambda *of, **by: searches.append(len(of[1])) or plain(*of, **by))
+
+    def shuffled(rank: int, n: int) -> list[Action]:
+        """As many messages from others as each happens to send."""
+        amounts = np.random.default_rng(n).integers(0, 4, (n, n))
+        return [("isend", (to, 1, 80, 6)) for to in range(n) for _ in range(amounts[rank, to])] + [
+            ("recv", (source, 1, 80, 6)) for source in range(n) for _ in range(amounts[source, rank])
+        ]
+
+    traces = [run(shuffled, n) for n in COUNTS]
+    assert tagged_shapes(traces)
+    assert whole_programs.whole_program(traces, False, lambda: None) is None
+    assert searches == [4]
 
 
 def test_relations_along_the_sides_of_grids_are_each_tried() -> None:
