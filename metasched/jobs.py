@@ -206,6 +206,7 @@ class Fate:
     ended : when its last run ended (s), None where that is not known.
     numbers : in its arguments, as :mod:`metasched.history.argument_numbers` writes them.
     again : whether it was put back into the queue after the run in question, and runs again or will.
+    first_run : whether the scheduler knows that it was never put back into the queue.
     siblings : see :class:`Sibling`; none where its scheduler does not tell.
     """
 
@@ -222,6 +223,7 @@ class Fate:
     ended: float | None = None
     numbers: str = ""
     again: bool = False
+    first_run: bool = False
     siblings: tuple[Sibling, ...] = ()
 
 

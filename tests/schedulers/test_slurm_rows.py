@@ -159,6 +159,11 @@ def test_a_row_of_the_accounting_becomes_an_ended_job(cells: dict[str, str], fie
     assert accounted_job(LINE | cells, "c", None) == EndedJob(**(known | fields))
 
 
+@pytest.mark.parametrize(("cell", "first"), [("0", True), ("1", False), ("", False), ("N/A", False)])
+def test_the_controller_tells_whether_a_job_was_put_back_into_the_queue(cell: str, first: bool) -> None:
+    assert fate(ROW | {"RestartCnt": cell}, None).first_run is first
+
+
 @pytest.mark.parametrize(
     ("state", "completed"),
     [

@@ -137,3 +137,26 @@ def test_jobs_whose_numbers_come_again_are_not_taken_for_each_other(site: tuple[
     assert learned(daemon, 12).run.execution_time < 5.0
     # It began while the hooks were off; its predecessor's start is none of its.
     assert 14 not in found
+
+
+def test_a_job_whose_number_is_another_ones_when_it_is_reported_is_not_taken_for_it(site: tuple[Slurm, Daemon]) -> None:
+    slurm, daemon = site
+    daemon.stop()
+    late = submitted(slurm, 21, 0.3)
+    slurm.wait_for([late])
+    slurm.wait(lambda: any((slurm.folder / "hooks").glob("ended.*.json")))
+    slurm.lose_state()
+    for size in range(late):
+        other = submitted(slurm, 30 + size, 0.3, "-n2", "--hold")
+    assert other == late
+    daemon.start()
+    slurm.run_epilog("--tell")
+
+    def settled() -> bool:
+        with Store.open(daemon.database) as store:
+            return 21 in runs(daemon) and not store.waiting.all()
+
+    slurm.wait(settled)
+    found = runs(daemon)[21]
+    # It went well and had one process; whether it was cancelled nobody knows any more.
+    assert (found.exit_status, found.run.processors, found.learnable) == (0, 1, False)

@@ -50,6 +50,7 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
         ended=seconds_in(row["EndTime"]),
         numbers=in_command(row["Command"]),
         again=row["State"] in AGAIN,
+        first_run=row["RestartCnt"].strip() == "0",
     )
 
 

@@ -88,6 +88,13 @@ class Pending:
             return begun or done
         return begun and fate.started is not None and fate.started > self.ended - SAME_MOMENT
 
+    def is_of_another_job(self, fate: Fate) -> bool:
+        """Whether its scheduler speaks of a job that was given its number after its end, and knows it no more.
+
+        A job that is put back into the queue is dated again, too, but then it has run before.
+        """
+        return fate.first_run and fate.submitted is not None and fate.submitted > self.ended + SAME_MOMENT
+
     def is_later_than(self, fate: Fate) -> bool:
         """Whether its scheduler still speaks of an earlier run, or of an earlier job with its number."""
         return self.started is not None and fate.ended is not None and fate.ended < self.started - SAME_MOMENT
@@ -153,6 +160,8 @@ class Waiting:
         for each in own:
             late = now > each.ended + GIVE_UP
             fate = fates.get(each.number)
+            if fate is not None and each.is_of_another_job(fate):
+                fate = None
             if fate is not None and each.is_later_than(fate):
                 fate = Fate(completed=None)
             if fate is not None and each.is_earlier_than(fate):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -126,6 +127,22 @@ WELL, OPEN = Fate(True, started=100.0, ended=500.0), Fate(None)
             {"7": Fate(True, started=600.0, ended=None, processes=3)},
             700.0,
             [("7", Fate(False, processes=3, again=True))],
+            False,
+        ),
+        # Another job that was given its number, which may wait, run or have ended.
+        ({"7": Fate(False, submitted=503.0, again=True, first_run=True)}, 700.0, [("7", None)], False),
+        ({"7": Fate(None, submitted=503.0, started=600.0, first_run=True)}, 700.0, [("7", None)], False),
+        (
+            {"7": replace(WELL, submitted=100.0, first_run=True)},
+            700.0,
+            [("7", replace(WELL, submitted=100.0, first_run=True))],
+            False,
+        ),
+        # It was put back into the queue.
+        (
+            {"7": Fate(False, submitted=503.0, again=True)},
+            700.0,
+            [("7", Fate(False, submitted=503.0, again=True))],
             False,
         ),
     ],
