@@ -11,7 +11,7 @@ import numpy as np
 from metasched.arrays import Floats, Ints
 
 #: Share of the time within which processes end together.
-TOGETHER = 0.001
+TOGETHER = 0.01
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,16 @@ send small ones before, so that one who comes late has them by one message's tim
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
-from metasched.arrays import Floats, Ints
+from metasched.arrays import Flags, Floats, Ints
 
 #: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
 RENDEZVOUS = 65_536.0
+#: Seconds that no clock reaches.
+_NEVER = 1e300
 
 
 def broadcast(clock: Floats, root: int, size: float, late: float, busy: float) -> Floats:
@@ -37,10 +39,9 @@ def broadcast(clock: Floats, root: int, size: float, late: float, busy: float) -
     rank = (np.arange(clock.size) + root) % clock.size
     entered, free = clock[rank], clock[rank]
     if size < RENDEZVOUS:
-        for parents, children in _families(clock.size):
-            start = np.where(children < clock.size, entered[np.minimum(children, clock.size - 1)], np.inf)
+        for parents, children, known in _families(clock.size):
+            start = np.where(known, entered[np.where(known, children, 0)], np.inf)
             there = ends_on_shared_links(np.maximum(start, free[parents][:, None]), busy) + late
-            known = children < clock.size
             free[children[known]] = there[known]
     else:
         for bit in reversed(range(_rounds(clock.size))):
@@ -91,29 +92,29 @@ def ends_on_shared_links(starts: Floats, busy: float) -> Floats:
     if many == 0 or np.all(starts == starts[:, :1]):
         return np.asarray(starts + many * busy)
     order = np.argsort(starts, axis=1)
-    begins = np.concatenate([np.take_along_axis(starts, order, axis=1), np.full((links, 1), np.inf)], axis=1)
-    ends = np.full((links, many), np.inf)
+    begins = np.minimum(np.take_along_axis(starts, order, axis=1), _NEVER)
     # Served: for how long a message that was always active would have had the link to itself. Each ends when that has
     # grown by what it needs since it began, so those of one length end in the order in which they began.
-    served_before, served = np.zeros((links, many)), np.zeros(links)
-    now, begun, ended, row = begins[:, 0].copy(), np.zeros(links, int), np.zeros(links, int), np.arange(links)
-    for _ in range(2 * many):
-        active = begun - ended
-        first = served_before[row, np.minimum(ended, many - 1)]
-        ending = np.where(active > 0, now + (first + busy - served) * active, np.inf)
-        beginning = begins[row, begun]
-        then = np.minimum(beginning, ending)
-        going = np.isfinite(then)
-        served[going] += (then - now)[going] / np.maximum(active, 1)[going]
-        now[going] = then[going]
-        begin, end = going & (beginning <= ending), going & (ending < beginning)
-        served_before[row[begin], begun[begin]] = served[begin]
-        ends[row[end], ended[end]] = now[end]
-        begun[begin] += 1
-        ended[end] += 1
+    ends, until, served = np.full((links, many), np.inf), np.full((links, many), busy), np.zeros((links, 1))
+    for begun in range(1, many + 1):
+        now = begins[:, begun - 1 : begun]
+        following = begins[:, begun : begun + 1] if begun < many else np.full((links, 1), np.inf)
+        # As if no other began, and as far as none does.
+        active = np.arange(begun, 0, -1)
+        steps = np.maximum(until[:, :begun], served)
+        steps[:, 1:] -= steps[:, :-1].copy()
+        steps[:, :1] -= served
+        done = now + np.cumsum(steps * active, axis=1)
+        ends[:, :begun] = np.minimum(ends[:, :begun], np.where(done <= following, done, np.inf))
+        if begun < many:
+            went = np.minimum(done, following)
+            went[:, 1:] -= went[:, :-1].copy()
+            went[:, :1] -= now
+            served = served + (went / active).sum(axis=1, keepdims=True)
+            until[:, begun] = served[:, 0] + busy
     found = np.empty_like(ends)
     np.put_along_axis(found, order, ends, axis=1)
-    return found
+    return np.where(np.isinf(starts), np.inf, found)
 
 
 def messages_sent(count: int, root: int) -> Floats:
@@ -123,8 +124,8 @@ def messages_sent(count: int, root: int) -> Floats:
     [3.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     """
     sends = np.zeros(count)
-    for parents, children in _families(count):
-        sends[(parents + root) % count] = np.count_nonzero(children < count, axis=1)
+    for parents, _, known in _families(count):
+        sends[(parents + root) % count] = np.count_nonzero(known, axis=1)
     return sends
 
 
@@ -132,9 +133,17 @@ def _rounds(count: int) -> int:
     return math.ceil(math.log2(max(count, 1)))
 
 
-def _families(count: int) -> Iterator[tuple[Ints, Ints]]:
-    """Senders of a tree from the root on, those with as many children together, and their children, one row each."""
+@lru_cache(maxsize=8)
+def _families(count: int) -> list[tuple[Ints, Ints, Flags]]:
+    """Senders of a tree from the root on, those with as many children together.
+
+    Returns
+    -------
+    The senders of each such group; their children, one row each; and which of these there are.
+    """
+    found = []
     for many in reversed(range(1, _rounds(count) + 1)):
         parents = np.arange(1 << many, count, 2 << many) if many < _rounds(count) else np.zeros(1, int)
         children = parents[:, None] + (1 << np.arange(many))[None, :]
-        yield parents, children
+        found.append((parents, children, children < count))
+    return found
