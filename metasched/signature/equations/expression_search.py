@@ -12,6 +12,7 @@ import numpy as np
 from metasched.arrays import Flags, Floats, Ints
 from metasched.signature.equations.expressions import (
     BY_POWERS,
+    IN_ROUNDS,
     LISTED,
     MANY_WORKERS,
     WORKERS,
@@ -69,7 +70,12 @@ def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, .
         found += [f"{place}*{size}" for place in ["r", *places] for size in sizes]
         found += [f"{place}*{step}" for place in ["r", *places] for step in steps]
     # Where these are the logarithm itself, that is tried before: the program may ask for powers of two.
-    return (*found, *(f"{function}(n)" for function in BY_POWERS))
+    found += [f"{function}(n)" for function in BY_POWERS]
+    # Partners are as far away as blocks are many, but for the last round: these are no distances.
+    if ranks:
+        found += [f"{kind}({step}){share}" for step in steps for kind in IN_ROUNDS for share in ("", "*1/n")]
+        found += [f"{kind}{side}({step})" for step in steps for kind in IN_ROUNDS for side in range(len(sides))]
+    return tuple(found)
 
 
 def _congruent(

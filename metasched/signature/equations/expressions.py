@@ -8,7 +8,10 @@ place in a list and ``m`` how long it is, ``p`` the partner of a message, ``q`` 
 waits for all; ``some(q)`` where it is only made if there are any. Shares are dealt out along a side (``block0:960``),
 the steps of a loop (``blocki1:960``) or all processes but the first (``blockw:960``). ``rounds(n)`` is the logarithm to
 the base 2, rounded up, ``doublings(n)`` rounded down, and ``power(n)`` the largest power of two up to n. In a binomial
-tree ``tree(r)`` is the number of processes below a rank, itself too.
+tree ``tree(r)`` is the number of processes below a rank, itself too. Where processes hold twice as many blocks after
+each round, until they hold all n, each sends ``passed(i0)`` blocks in round i0, and ``left(n)`` in the last one. Of the
+blocks 0 to n - 1, ``holding(i0)`` have bit i0 set in their number: those that go on in a round of an exchange of all
+with all. Among the processes along a side these are ``passed1(i0)`` and ``holding1(i0)``.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ _NAMES = re.compile(rf"(?<![a-z]){_VARIABLE}(?![a-z0-9(])")
 #: A share: how it is dealt out, along what, and of how much.
 _SHARE = re.compile(r"(floor|block|spread|ceil|most)(\d|i\d{1,2}|w):(\d{1,15})")
 _FACTOR = re.compile(
-    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|rounds|doublings|power|tz|two|wide|many|some)\({_VARIABLE}\)"
+    rf"(?:1/)?(?:{_VARIABLE}|\(n-1\)|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|rounds|doublings|power|left|tz|two|wide|many|some)\({_VARIABLE}\)"
+    r"|(?:passed|holding)\d?\(i\d{1,2}\)"
     r"|(?:low|above|under|over|tree)\((?:r|p|x\d)\)"
     rf"|{_SHARE.pattern})"
 )
@@ -51,6 +55,8 @@ GUARDS: Mapping[str, Callable[[Floats], Flags]] = {
 LARGEST_NUMBER = 8
 #: What arithmetic in floating point may lose of a whole number, and of each of its size.
 CARRIED, CARRIED_OF = 1e-6, 1e-11
+#: Powers of two beyond this are no numbers of anything.
+MOST_BITS = 60.0
 #: Largest multiple of a product of shares, as of the numbers in each cell of a grid.
 MOST_IN_CELL = 16
 
@@ -171,6 +177,45 @@ BY_POWERS: Mapping[str, Callable[[Floats], Floats]] = {
 }
 
 
+def blocks_passed(step: Floats, count: Floats) -> Floats:
+    """How many blocks a process sends in a round in which it doubles what it holds, in the last one up to all.
+
+    >>> blocks_passed(np.arange(4.0), np.full(1, 12.0)).tolist()
+    [1.0, 2.0, 4.0, 4.0]
+    """
+    held = 2.0 ** np.minimum(step, MOST_BITS)
+    return np.maximum(np.minimum(held, count - held), 0.0)
+
+
+def blocks_holding(bit: Floats, count: Floats) -> Floats:
+    """How many of the numbers from 0, as many as there are processes, have a bit set.
+
+    >>> blocks_holding(np.arange(4.0), np.full(1, 12.0)).tolist()
+    [6.0, 6.0, 4.0, 4.0]
+    """
+    half = 2.0 ** np.minimum(bit, MOST_BITS)
+    return np.asarray(np.floor(count / (2 * half)) * half + np.maximum(np.mod(count, 2 * half) - half, 0.0))
+
+
+def left_for_last(count: Floats) -> Floats:
+    """How many processes are left for the last round, if twice as many have what is sent after each.
+
+    >>> left_for_last(np.array([8.0, 9.0, 12.0])).tolist()
+    [4.0, 1.0, 4.0]
+    """
+    return np.asarray(count - power_in(count - 1.0))
+
+
+#: Of a round in which messages go as far as a power of two: the blocks in one, where there is a block for each process.
+IN_ROUNDS: Mapping[str, Callable[[Floats, Floats], Floats]] = {"passed": blocks_passed, "holding": blocks_holding}
+
+
+def _processes_in_rounds(function: str) -> tuple[str, str]:
+    """The kind of a factor of :data:`IN_ROUNDS`, and the name of how many processes pass on blocks."""
+    kind = function.rstrip("0123456789")
+    return kind, f"P{function[len(kind) :]}" if len(function) > len(kind) else "n"
+
+
 def factor_value(name: str, env: Env) -> Floats:
     """A factor's value; KeyError where a name is not there."""
     if name.startswith("1/"):
@@ -179,7 +224,7 @@ def factor_value(name: str, env: Env) -> Floats:
     if name in env:
         return env[name]
     if name.startswith("2^"):
-        return np.asarray(2.0 ** np.minimum(env[name[2:]], 60.0))
+        return np.asarray(2.0 ** np.minimum(env[name[2:]], MOST_BITS))
     if name == MANY_WORKERS:
         return env["n"] - 1
     if (share := _SHARE.fullmatch(name)) is not None:
@@ -188,6 +233,11 @@ def factor_value(name: str, env: Env) -> Floats:
     value = env[inner]
     if function in IN_TREES:
         return IN_TREES[function](value, env[_among(inner)])
+    if function == "left":
+        return left_for_last(value)
+    kind, among = _processes_in_rounds(function)
+    if kind in IN_ROUNDS:
+        return IN_ROUNDS[kind](value, env[among])
     if function in GUARDS:
         return GUARDS[function](value).astype(np.float64)
     if function == "sqrt":
@@ -308,6 +358,8 @@ class Expression:
             found |= {*_names_on(share[2])} if share is not None else {*_NAMES.findall(factor)}
             if factor.removeprefix("1/").partition("(")[0] in IN_TREES:
                 found |= {_among(name) for name in _NAMES.findall(factor)}
+            kind, among = _processes_in_rounds(factor.removeprefix("1/").partition("(")[0])
+            found |= {among} if kind in IN_ROUNDS else set()
         return found
 
     def as_dict(self) -> dict[str, Any]:

@@ -48,6 +48,8 @@ PLACES: Mapping[str, Callable[[Ints, Ints, int], Ints]] = {
 }
 
 OPEN_KINDS = frozenset(PLACES)
+#: As ``step``, for calls that are also made where there is no partner, with ``MPI_PROC_NULL``.
+NULL_STEP = "null step"
 
 
 def open_label(kind: str, own: Ints, peer: Ints, of: int) -> tuple[Ints, Flags]:

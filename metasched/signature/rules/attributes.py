@@ -18,7 +18,7 @@ from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import Placement
 from metasched.signature.equations.expressions import Env, Expression, power_in
 from metasched.signature.equations.folds import place_in_fold, rank_in_fold
-from metasched.signature.equations.open_partners import MOST_CHILDREN, NOBODY, OPEN_KINDS, open_place
+from metasched.signature.equations.open_partners import MOST_CHILDREN, NOBODY, NULL_STEP, OPEN_KINDS, open_place
 from metasched.signature.equations.topologies import TOPOLOGIES, coordinates, dimensions_of
 from metasched.signature.equations.transforms import LARGEST_FACTOR, MOST_EXPONENT, PowerLaw
 
@@ -36,7 +36,8 @@ class Axis:
         ``bits``, among those that are left of pairs: :mod:`metasched.signature.equations.folds`), ``place`` (``by``),
         ``mirror`` (side - 1 - own + ``by``, round the side), ``other`` (the own coordinate in dimension ``of``, plus
         ``by``); or a relation that may lead past the ends of the side, where nobody is
-        (:mod:`metasched.signature.equations.open_partners`), with ``by`` as its label.
+        (:mod:`metasched.signature.equations.open_partners`), with ``by`` as its label; of ``null step`` calls are also
+        made where nobody is.
     by : an expression.
     of : another dimension, or the children of a process in a tree.
     """
@@ -48,10 +49,10 @@ class Axis:
     def __call__(self, own: Sequence[Floats], dimension: int, side: Floats, env: Env) -> Floats:
         """The coordinate of the peer in one dimension, for processes at ``own``."""
         by = self.by(env)
-        if self.kind in OPEN_KINDS:
-            places = open_place(
-                self.kind, own[dimension].astype(np.int64), by.astype(np.int64), self.of, int(np.max(side))
-            )
+        if self.kind in OPEN_KINDS or self.kind == NULL_STEP:
+            kind = "step" if self.kind == NULL_STEP else self.kind
+            at, label = own[dimension].astype(np.int64), by.astype(np.int64)
+            places = open_place(kind, at, label, self.of, int(np.max(side)))
             return places.astype(np.float64)
         if self.kind == "bits":
             one, other = np.broadcast_arrays(own[dimension].astype(np.int64), by.astype(np.int64))
@@ -262,7 +263,7 @@ class Attribute:
             axes = tuple(
                 Axis(str(each["kind"]), Expression.of(each["by"]), int(each["of"])) for each in document["axes"]
             )
-            kinds = {"shift", "bits", "folded", "place", "mirror", "other", *OPEN_KINDS}
+            kinds = {"shift", "bits", "folded", "place", "mirror", "other", NULL_STEP, *OPEN_KINDS}
             if topology not in TOPOLOGIES or not 0 < len(axes) <= 4 or any(axis.kind not in kinds for axis in axes):
                 raise ValueError
             if any(not 0 <= axis.of < (MOST_CHILDREN + 1 if axis.kind == "branch" else len(axes)) for axis in axes):

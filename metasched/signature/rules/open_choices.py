@@ -17,7 +17,14 @@ from metasched.signature.rules.attributes import Attribute, Axis, with_grid
 from metasched.signature.rules.both_ways import either_way, open_ways, turned_round
 from metasched.signature.rules.expanding import sampled
 from metasched.signature.rules.number_rules import SEVERAL
-from metasched.signature.rules.open_numbers import other_numbers, uncertain_numbers
+from metasched.signature.rules.open_numbers import (
+    left_over,
+    other_numbers,
+    passes_on,
+    rounds_along,
+    to_itself,
+    uncertain_numbers,
+)
 from metasched.signature.rules.presence import OPEN, OPEN_IF_ANY
 from metasched.signature.rules.reporting import COMPARED, grids_of, possible_counts, words_of
 from metasched.signature.rules.rule_search import USUAL
@@ -111,6 +118,7 @@ def open_choices(
         *found,
         *_open_turns(application, asked),
         *_open_powers(application, asked),
+        *_open_last_rounds(application, asked),
         *_open_distances(application, asked),
         *_open_bits(application, asked),
         *_open_ways(application, asked),
@@ -181,7 +189,8 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
     for rule in sorted(rules, key=str):
         doublings = DOUBLINGS if rule.topology not in gone else ()
         others = (
-            *(_with_atom(rule, SIDE, atom) for atom in doublings), _with_atom(rule, POWER, "n"), _twice(rule)
+            *(_with_atom(rule, SIDE, atom) for atom in doublings), _with_atom(rule, POWER, "n"), _twice(rule),
+            *rounds_along(rule, gone),
         )  # fmt: skip
         for other in filter(None, others):
             differ = partial(_other_value, rule, other)
@@ -192,7 +201,7 @@ def _open_turns(application: Application, asked: Sequence[int] | None) -> Iterat
                 yield OpenChoice(
                     f"the runs do not tell whether loops run {rule} ({rule.topology}) or {other} times: the first is "
                     f"taken, a run of {deciding} processes would decide",
-                    partial(_in_place_of, rule, other),
+                    partial(_in_place_of, rule, other) if other.topology == rule.topology else None,
                 )
             break
 
@@ -206,7 +215,10 @@ def _twice(rule: Attribute) -> Attribute | None:
 
 
 def _open_powers(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
-    """Numbers that follow the largest power of two, which all processes came to in all runs, divided and rounded."""
+    """Numbers that follow the largest power of two, which all processes came to in all runs, divided and rounded.
+
+    Where messages go as far as powers of two, also those that follow all processes and may be what is left of them.
+    """
     rules = {
         (part.shapes[leaf.shape].name, each if each.topology else replace(each, topology=part.topology))
         for part in application.each()
@@ -216,8 +228,10 @@ def _open_powers(application: Application, asked: Sequence[int] | None) -> Itera
         for each in number.parts()
         if each.expression is not None and not each.expression.modulus
     }
-    for action, rule in sorted(rules, key=str):
-        other = _with_atom(rule, POWER, "n")
+    left = passes_on(application)
+    others = ((*each, _with_atom(each[1], POWER, "n") or (left_over(each[1], application.learned) if left else None))
+              for each in sorted(rules, key=str))  # fmt: skip
+    for action, rule, other in others:
         differ = partial(_other_value, rule, other or rule)
         if other is None or any(map(differ, application.learned)) or not _matters(differ, asked):
             continue
@@ -283,6 +297,20 @@ def _elsewhere(axis: Axis, other: Axis, count: int) -> bool:
 def _along(others: Mapping[Axis, Axis], rule: Attribute) -> Attribute:
     """A rule with other relations in place of some."""
     return replace(rule, axes=tuple(others.get(axis, axis) for axis in rule.axes))
+
+
+def _open_last_rounds(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:
+    """Messages of all processes as far as the largest power of two, which leads back where there are as many."""
+    if application.features or any(to_itself(application, n) for n in application.learned):
+        return
+    differ = partial(to_itself, application)
+    if (deciding := next(filter(differ, possible_counts(application, range(4, DECIDING))), 0)) and _matters(
+        differ, asked
+    ):
+        yield OpenChoice(
+            "the runs do not tell how far messages go that go as far as the largest power of two where there are as "
+            f"many processes: to the sender itself, a run of {deciding} processes would decide"
+        )
 
 
 def _open_bits(application: Application, asked: Sequence[int] | None) -> Iterator[OpenChoice]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from metasched.arrays import Floats
 from metasched.signature.equations.expression_search import MOST_PAIRED, Rows, atoms
-from metasched.signature.equations.expressions import BY_POWERS, Expression
+from metasched.signature.equations.expressions import BY_POWERS, Expression, atom_value
 from metasched.signature.equations.nearness import exact, tidy
 from metasched.signature.equations.share_search import LEVEL_SHARES
 from metasched.signature.equations.topologies import TOPOLOGIES, dimensions_of
@@ -51,6 +51,67 @@ def uncertain_numbers(application: Application) -> set[tuple[str, Attribute]]:
                         if terms > CERTAIN or (terms and stated.topology not in gone and _side(stated)):
                             found.add((shape.name, stated))
     return found
+
+
+def passes_on(application: Application) -> bool:
+    """Whether messages go as far as powers of two, as where processes pass on what they hold in rounds."""
+    atoms_of = (
+        atom
+        for each in application.attributes()
+        for part in each.parts()
+        for axis in part.axes
+        for _, atom in axis.by.terms
+    )
+    return any(atom.startswith(("2^", "power(")) for atom in atoms_of)
+
+
+def to_itself(application: Application, count: int) -> bool:
+    """Whether all processes send as far as the largest power of two, where that is all round a number of them."""
+    return 2 ** (count.bit_length() - 1) == count and any(
+        part.topology == "line" and axis.kind == "shift" and [atom for _, atom in axis.by.terms] == ["power(n)"]
+        for each in application.attributes() if not each.placement
+        for part in each.parts()
+        for axis in part.axes
+    )  # fmt: skip
+
+
+def left_over(rule: Attribute, learned: Sequence[int]) -> Attribute | None:
+    """A number that follows how many processes there are, as what the last round leaves of them; None where it differs.
+
+    Examples
+    --------
+    >>> print(left_over(Attribute(expression=Expression(0.0, ((8.0, "n"),))), [12, 24, 48]))
+    24 left(n)
+    """
+    known = rule.expression
+    if known is None or known.names != {"n"} or any("left" in atom for _, atom in known.terms):
+        return None
+    env = {"n": np.array(learned, dtype=np.float64)}
+    values, left = known(env), atom_value("left(n)", env)
+    slope = float(values[-1] / left[-1])
+    same = slope > 0 and slope == round(slope) and np.array_equal(values, slope * left)
+    return replace(rule, expression=Expression(0.0, ((slope, "left(n)"),))) if same else None
+
+
+def rounds_along(turns: Attribute, grids: Iterable[str]) -> list[Attribute]:
+    """The rounds along each side of grids, for a loop that runs a part of the rounds of all processes.
+
+    Examples
+    --------
+    >>> half = Attribute(expression=Expression(0.0, ((0.5, "rounds(n)"),)))
+    >>> [str(each) for each in rounds_along(half, ["grid 01", "line"])]
+    ['rounds(P0)', 'rounds(P1)']
+    """
+    slope, atom = turns.product or (1.0, "")
+    if slope == 1.0 or atom not in ("rounds(n)", "doublings(n)", "log2(n)"):
+        return []
+    function = "rounds" if atom == "log2(n)" else atom.partition("(")[0]
+    return [
+        Attribute(grid, expression=Expression(0.0, ((1.0, f"{function}(P{side})"),)))
+        for grid in sorted(grids)
+        if dimensions_of(grid) > 1
+        for side in range(dimensions_of(grid))
+    ]
 
 
 def _stated(rule: Attribute, topology: str) -> Attribute:

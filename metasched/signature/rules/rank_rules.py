@@ -11,6 +11,7 @@ from metasched.arrays import Floats
 from metasched.signature.equations.expression_search import Rows
 from metasched.signature.equations.expressions import Env, Expression, power_in
 from metasched.signature.equations.folds import place_in_fold
+from metasched.signature.equations.open_partners import NULL_STEP
 from metasched.signature.equations.topologies import TOPOLOGIES
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.number_rules import number
@@ -23,7 +24,7 @@ def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simpl
     Relations without a parameter that grows are tried on every grid before any others, or alone.
     """
     if np.any(values < 0) or np.any(values >= samples.env["n"]):
-        return number(samples, values, topologies[:2])
+        return _past_ends(samples, values) or number(samples, values, topologies[:2])
     picked, probe = samples.probe
     few = values[picked]
     for simply in (True,) if only_simple else (True, False):
@@ -38,6 +39,18 @@ def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simpl
             if found is not None and samples.holds(found, values):
                 return found
     return None
+
+
+def _past_ends(samples: Samples, values: Floats) -> Attribute | None:
+    """A distance along all processes, with no partner (-1) where it leads past the first or the last."""
+    there = values >= 0
+    if np.all(values[there] >= samples.env["n"][there]) or not there.any():
+        return None
+    found = samples.part(there)
+    far = values[there] - found.env["r"]
+    by = found.rows("line", False).fitted(far) if found.one_for_all(far) else None
+    rule = Attribute("line", axes=(Axis(NULL_STEP, by),)) if by is not None else None
+    return rule if rule is not None and samples.holds(rule, values) else None
 
 
 def in_steps(rule: Attribute, samples: Samples, values: Floats) -> Attribute:
