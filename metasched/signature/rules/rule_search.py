@@ -28,12 +28,13 @@ from metasched.signature.rules.attributes import Attribute, grid_names
 from metasched.signature.rules.completion import Completed
 from metasched.signature.rules.faces import off_the_way
 from metasched.signature.rules.fits import add
+from metasched.signature.rules.known_rules import attribute
 from metasched.signature.rules.neighbours import Neighbours
 from metasched.signature.rules.number_rules import number, regression, shared_out
 from metasched.signature.rules.numbered_runs import NumberedRun, grid_of_neighbours, spread
 from metasched.signature.rules.rank_rules import in_steps
 from metasched.signature.rules.samples import Samples
-from metasched.signature.rules.step_rules import attribute, constants, like_table
+from metasched.signature.rules.step_rules import constants, like_table
 from metasched.signature.rules.tree_rules import by_powers, children, of_subtrees, parent_or_child
 from metasched.signature.traces.actions import AMOUNTS, Shape
 from metasched.signature.traces.matching import Places, Program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -65,10 +66,13 @@ class Samples:
             self._rows[topology, ranks] = Rows(env, atoms(dimensions, self.loops, self.in_list, ranks))
         return self._rows[topology, ranks]
 
-    def fingerprint(self, values: Floats) -> tuple[object, ...]:
+    def fingerprint(self, values: Floats) -> bytes:
         """A hash of the rows and values, equal for equal rows and values."""
-        rows = sorted((name, np.asarray(each, dtype=np.float64).tobytes()) for name, each in self.env.items())
-        return self.topology, self.loops, *rows, values.tobytes()
+        names = sorted(self.env)
+        made = blake2b(repr((self.topology, self.loops, names)).encode(), digest_size=32)
+        for each in (*(self.env[name] for name in names), values):
+            made.update(np.asarray(each, dtype=np.float64).tobytes())
+        return made.digest()
 
     def alone(self) -> Flags:
         """A mask, shape (rows,), of the rows of the first process of each count."""

@@ -13,7 +13,7 @@ from metasched.records import InputError
 from metasched.signature.computation.instruction_groups import ALIKE, LEVELS, Placement, profiled
 from metasched.signature.equations.expressions import Expression
 from metasched.signature.equations.topologies import TOPOLOGIES, different, dimensions_of
-from metasched.signature.rules import completion, program_parts, rank_rules, whole_programs
+from metasched.signature.rules import completion, known_rules, program_parts, rank_rules, step_rules, whole_programs
 from metasched.signature.rules.application import Application
 from metasched.signature.rules.attributes import Attribute, Axis
 from metasched.signature.rules.both_ends import BothEnds
@@ -94,6 +94,36 @@ def test_a_part_that_is_the_whole_program_is_not_completed_again(monkeypatch: py
     found = fit([run(scattered, n) for n in COUNTS])
     assert [each.where for each in found.irregular] == ["between init and finalize"]
     assert completed == []
+
+
+def test_no_rule_is_searched_twice_for_the_same_numbers_in_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    plain = step_rules.attribute
+
+    def noted(samples: Samples, values: Floats, *of: object) -> Attribute | None:
+        asked.append((samples.fingerprint(values), repr(of)))
+        return plain(samples, values, *of)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(step_rules, "attribute", noted)
+    monkeypatch.setattr(known_rules, "_known", {})
+    fit([run(scattered, n) for n in COUNTS])
+    assert asked
+    assert len(asked) == len({*asked})
+
+
+@pytest.mark.parametrize("other", ["values", "rows", "names", "topology"])
+def test_other_numbers_or_rows_have_another_fingerprint(other: str) -> None:
+    ranks, values = np.arange(8.0), np.arange(8.0) + 1
+    rows = Samples(np.repeat([4, 8], 4), {"r": ranks, "i0": ranks * 0, "c0": ranks * 0 + 1}, 1, "line")
+    same = Samples(np.repeat([4, 8], 4), {"c0": ranks * 0 + 1, "i0": ranks * 0, "r": ranks}, 1, "line")
+    assert rows.fingerprint(values) == same.fingerprint(values.copy())
+    changed = Samples(
+        rows.counts,
+        {"r": ranks + (other == "rows"), "i1" if other == "names" else "i0": ranks * 0, "c0": ranks * 0 + 1},
+        1,
+        "grid 01" if other == "topology" else "line",
+    )
+    assert rows.fingerprint(values) != changed.fingerprint(values + (other == "values"))
 
 
 def test_tags_that_tell_no_places_apart_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
