@@ -138,7 +138,8 @@ class RoleSearch:
             return None
         shares = {name: each / whole for name, each in sorted(unruled.items())}
         learned, topology = tuple(dict.fromkeys(run.count for run in self.runs)), self.search.topology
-        for step in (across_steady_sides, dealt_in_one_way, told_apart):
+        # Along sides the calls of short ones go the ways of those along long ones already.
+        for step in (across_steady_sides, dealt_in_one_way, *(() if self.along else (told_apart,))):
             made = step(Application(self.features, topology, tuple(self.shapes), roles, learned))
             if made is None:
                 return None

@@ -38,18 +38,21 @@ def _exchange(place: list[int], side: int, sides: tuple[int, ...], size: int) ->
     return actions
 
 
-def _halo(place: list[int], side: int, sides: tuple[int, ...], size: int) -> list[Action]:
-    """Both faces across a side go to the neighbours, though both may be the same one."""
+def _halo(place: list[int], side: int, sides: tuple[int, ...], size: int, room: int = 0) -> list[Action]:
+    """Both faces across a side go to the neighbours, though both may be the same one.
+
+    Buffers have the size of the face, or room for more.
+    """
     mine = _rank(place, sides)
     actions: list[Action] = []
     for way in (-1, 1) if sides[side] > 1 else ():
         to = _rank([at + way * (axis == side) for axis, at in enumerate(place)], sides)
         of = _rank([at - way * (axis == side) for axis, at in enumerate(place)], sides)
-        actions += [("irecv", (of, 0, size, -1)), ("send", (to, 0, size, -1)), ("wait", (of, mine, 0))]
+        actions += [("irecv", (of, 0, room or size, -1)), ("send", (to, 0, size, -1)), ("wait", (of, mine, 0))]
     return actions
 
 
-def particles(n: int, grid: str, fixed_size: bool = False) -> Trace:
+def particles(n: int, grid: str, fixed_size: bool = False, room: int = 0) -> Trace:
     """Ten turns: forces go forth along all sides and back in the other order; now and then particles move house."""
     sides = TOPOLOGIES[grid](n)
     dimensions = range(len(sides))
@@ -59,8 +62,8 @@ def particles(n: int, grid: str, fixed_size: bool = False) -> Trace:
 
     def actions(rank: int) -> list[Action]:
         place = [int(each[0]) for each in coordinates(np.array([rank]), sides)]
-        forth = [each for side in dimensions for each in _halo(place, side, sides, face(side))]
-        back = [each for side in reversed(dimensions) for each in _halo(place, side, sides, face(side))]
+        forth = [each for side in dimensions for each in _halo(place, side, sides, face(side), room)]
+        back = [each for side in reversed(dimensions) for each in _halo(place, side, sides, face(side), room)]
         moved = [each for side in dimensions for each in _exchange(place, side, sides, 40)]
         turn = [*(3 * (forth + back)), *moved, *forth, *back, ("allreduce", (1, 0, -1))]
         return [("init", ()), ("bcast", (4, 0, -1)), *(4 * turn), ("finalize", ())]
@@ -86,6 +89,14 @@ def test_what_longer_sides_do_another_side_shows(grid: str, counts: tuple[int, .
     assert found.ruled == 1.0
     for n in larger:
         assert _texts(expanded(found.application, n)) == _texts(particles(n, grid))
+
+
+def test_messages_along_short_sides_go_the_ways_of_those_along_long_ones() -> None:
+    # Whether a message was sent that is as long as the buffer that one is received in does not tell its way.
+    found = fit([particles(n, "grid 210", fixed_size=True, room=4096) for n in (4, 8, 16)])
+    assert found.ruled == 1.0
+    for n in (32, 64):
+        assert _texts(expanded(found.application, n)) == _texts(particles(n, "grid 210", fixed_size=True, room=4096))
 
 
 def test_a_side_of_one_process_sends_nothing() -> None:
