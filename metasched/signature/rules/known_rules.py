@@ -1,8 +1,7 @@
 """Answers to the questions for the rule of a number, kept where one search after another asks the same.
 
-Roles are told apart in one way after another, in a grid after another, and the messages of a run put in order are
-mostly those of the run: the same numbers stand in the same rows again and again, and where they follow no rule the
-search is longest.
+One way to tell roles apart is tried after the other, one grid after the other, and once more with the messages of each
+run put in order: mostly the same numbers stand in the same rows, and where they follow no rule the search is longest.
 """
 
 from __future__ import annotations

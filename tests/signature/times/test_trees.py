@@ -37,6 +37,7 @@ def test_messages_share_a_link_as_if_followed_one_by_one(links: list[list[float]
     many = max(map(len, links))
     starts = np.array([each + [np.inf] * (many - len(each)) for each in links])
     found = ends_on_shared_links(starts, busy)
+    assert len(found) == len(links)
     for row, each in zip(found, links, strict=True):
         assert row[: len(each)] == pytest.approx(one_by_one(each, busy), rel=1e-6, abs=1e-6)
         assert np.all(np.isinf(row[len(each) :]))
