@@ -139,6 +139,8 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
         # Threads of linear algebra would each reserve memory.
         environment = {"PATH": os.defpath, "HOME": name, "OPENBLAS_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+        # What it compiles it would leave cut short at the limit of its files, for all who import it after.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         # A file, not a pipe: files of the process are limited.
         with (folder / RESULT).open("wb") as result, subprocess.Popen(  # noqa: S603
             words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE,

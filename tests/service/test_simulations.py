@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -76,6 +77,15 @@ def test_what_users_wrote_is_read_by_a_process_of_its_own(asked: Asked, text: st
     assert isinstance(wrong, Wrong)
     assert wrong.text == text
     assert told in wrong.why
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_simulation_leaves_no_compiled_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python replaces compiled modules by what a limit of file sizes let it write.
+    (tmp_path / "sitecustomize.py").write_text("import os\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    assert [*tmp_path.iterdir()] == [tmp_path / "sitecustomize.py"]
 
 
 def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
