@@ -9,7 +9,6 @@ depends on what was posted, not on when, so the rounds of several machines are r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -345,7 +344,6 @@ class _Collectives:
     def __init__(self, table: ActionTable, costs: Costs) -> None:
         self.table, self.costs, self.count = table, costs, costs.count
         self.known: dict[tuple[str, float], float] = {}
-        self.rounds = math.ceil(math.log2(max(self.count, 2)))
 
     def ends(self, actions: Ints, clock: Floats, out: Floats) -> Floats:
         """Times when each leaves, an array of shape (processes,); ``out`` is when the link of each is free, updated."""

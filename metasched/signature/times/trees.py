@@ -36,21 +36,17 @@ def broadcast(clock: Floats, root: int, size: float, late: float, busy: float) -
     >>> broadcast(np.zeros(4), 0, RENDEZVOUS, 1.0, 0.5).tolist()
     [3.0, 3.0, 3.0, 3.0]
     """
-    rank = (np.arange(clock.size) + root) % clock.size
-    entered, free = clock[rank], clock[rank]
+    entered = np.roll(clock, -root)
+    free = entered.copy()
     if size < RENDEZVOUS:
         for parents, children, known in _families(clock.size):
             start = np.where(known, entered[np.where(known, children, 0)], np.inf)
             there = ends_on_shared_links(np.maximum(start, free[parents][:, None]), busy) + late
             free[children[known]] = there[known]
     else:
-        for bit in reversed(range(_rounds(clock.size))):
-            children = np.arange(1 << bit, clock.size, 2 << bit)
-            parents = children - (1 << bit)
+        for parents, children in reversed(_pairs(clock.size)):
             free[children] = free[parents] = np.maximum(free[parents], entered[children]) + busy + late
-    ends = np.empty(clock.size)
-    ends[rank] = free
-    return ends
+    return np.roll(free, root)
 
 
 def reduction(clock: Floats, root: int, size: float, takes: float) -> Floats:
@@ -64,17 +60,12 @@ def reduction(clock: Floats, root: int, size: float, takes: float) -> Floats:
     >>> reduction(np.zeros(4), 0, 8.0, 1.5).tolist()
     [3.0, 0.0, 1.5, 0.0]
     """
-    rank = (np.arange(clock.size) + root) % clock.size
-    free = clock[rank]
-    for bit in range(_rounds(clock.size)):
-        children = np.arange(1 << bit, clock.size, 2 << bit)
-        parents = children - (1 << bit)
+    free = np.roll(clock, -root)
+    for parents, children in _pairs(clock.size):
         free[parents] = np.maximum(free[parents], free[children]) + takes
         if size >= RENDEZVOUS:
             free[children] = free[parents]
-    ends = np.empty(clock.size)
-    ends[rank] = free
-    return ends
+    return np.roll(free, root)
 
 
 def ends_on_shared_links(starts: Floats, busy: float) -> Floats:
@@ -89,7 +80,7 @@ def ends_on_shared_links(starts: Floats, busy: float) -> Floats:
     [[4.0, 4.0], [3.0, 4.0], [2.0, inf]]
     """
     links, many = starts.shape
-    if many == 0 or np.all(starts == starts[:, :1]):
+    if np.all(starts == starts[:, :1]):
         return np.asarray(starts + many * busy)
     order = np.argsort(starts, axis=1)
     begins = np.minimum(np.take_along_axis(starts, order, axis=1), _NEVER)
@@ -125,12 +116,18 @@ def messages_sent(count: int, root: int) -> Floats:
     """
     sends = np.zeros(count)
     for parents, _, known in _families(count):
-        sends[(parents + root) % count] = np.count_nonzero(known, axis=1)
-    return sends
+        sends[parents] = np.count_nonzero(known, axis=1)
+    return np.roll(sends, root)
 
 
 def _rounds(count: int) -> int:
     return math.ceil(math.log2(max(count, 1)))
+
+
+def _pairs(count: int) -> list[tuple[Ints, Ints]]:
+    """Parents and children of each round, by their places from the root on; leaves are in the first one."""
+    children = [np.arange(1 << bit, count, 2 << bit) for bit in range(_rounds(count))]
+    return [(each - (1 << bit), each) for bit, each in enumerate(children)]
 
 
 @lru_cache(maxsize=8)
